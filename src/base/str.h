@@ -2,6 +2,7 @@
 #ifndef MK_BASE_STR_H
 #define MK_BASE_STR_H
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
