@@ -1,0 +1,357 @@
+/* column.c — building, packing and reading integer columns. Layer: store.
+ *
+ * Packed form: u32 rows, u8 width, u64 base, u64 step, u64 factor, then for each block of 4,096 units
+ * u8 bits, u64 smallest unit, u64 step inside the block, and the units packed least significant bit
+ * first, padded to a byte. Nothing follows the head of a column of width 0. */
+#include "store/column.h"
+
+#include <string.h>
+
+#define HEAD_SIZE 29u
+#define BLOCK_HEAD 17u
+
+/* ---- exact division by what all differences share ---- */
+
+/* Division of multiples by `d`, without a division: d = odd << shift, and for an exact multiple the
+ * quotient is (x >> shift) * odd^-1 modulo 2^64. For anything else the product exceeds `most`. */
+typedef struct divider {
+    uint64_t d, inverse, most;
+    unsigned shift;
+} divider;
+
+static divider divider_of(uint64_t d)
+{
+    const unsigned shift = (unsigned)__builtin_ctzll(d);
+    const uint64_t odd = d >> shift;
+    uint64_t inverse = odd;
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - odd * inverse; /* Newton; doubles the right bits each time */
+    return (divider){d, inverse, UINT64_MAX / odd, shift};
+}
+
+static bool divides(const divider *by, uint64_t x)
+{
+    const uint64_t low = by->shift ? x & ((UINT64_C(1) << by->shift) - 1) : 0;
+    return low == 0 && (x >> by->shift) * by->inverse <= by->most >> by->shift;
+}
+
+static uint64_t quotient(const divider *by, uint64_t x) { return (x >> by->shift) * by->inverse; }
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Greatest common divisor of all values[i] - base; 1 when they are all equal. */
+static uint64_t common_factor(const int64_t *values, uint32_t rows, uint64_t base)
+{
+    uint64_t g = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        g = gcd(g, (uint64_t)values[i] - base);
+        if (g == 1)
+            return 1;
+        if (i == 31)
+            break;
+    }
+    if (g == 0)
+        for (uint32_t i = 32; i < rows && g == 0; i++)
+            g = (uint64_t)values[i] - base;
+    if (g <= 1)
+        return 1;
+    divider by = divider_of(g);
+    for (uint32_t i = 0; i < rows; i++) {
+        const uint64_t x = (uint64_t)values[i] - base;
+        if (divides(&by, x))
+            continue;
+        g = gcd(g, x);
+        if (g == 1)
+            return 1;
+        by = divider_of(g);
+    }
+    return g;
+}
+
+/* ---- building ---- */
+
+static bool even_steps(const int64_t *values, uint32_t rows, uint64_t *step)
+{
+    *step = rows > 1 ? (uint64_t)values[1] - (uint64_t)values[0] : 0;
+    for (uint32_t i = 2; i < rows; i++)
+        if ((uint64_t)values[i] - (uint64_t)values[i - 1] != *step)
+            return false;
+    return true;
+}
+
+static uint8_t width_for(uint64_t most)
+{
+    return most == 0 ? 0 : most <= UINT8_MAX ? 1 : most <= UINT16_MAX ? 2 : most <= UINT32_MAX ? 4 : 8;
+}
+
+static void store_units(mk_col *col, const int64_t *values)
+{
+    const divider by = divider_of(col->factor);
+    const uint64_t base = col->base;
+#define STORE(type)                                                                                \
+    for (uint32_t i = 0; i < col->rows; i++)                                                       \
+    ((type *)col->data)[i] = (type)quotient(&by, (uint64_t)values[i] - base)
+    switch (col->width) {
+    case 1: STORE(uint8_t); break;
+    case 2: STORE(uint16_t); break;
+    case 4: STORE(uint32_t); break;
+    default: STORE(uint64_t); break;
+    }
+#undef STORE
+}
+
+static mk_code reserve_data(mk_col *col, mk_err *err)
+{
+    col->data_size = (size_t)col->rows * col->width;
+    if (col->data_size == 0)
+        return MK_OK;
+    col->data = mk_new(col->alloc, col->data_size);
+    return col->data ? MK_OK : mk_fail_nomem(err);
+}
+
+mk_code mk_col_build(const mk_alloc *alloc, const int64_t *values, uint32_t rows, mk_col *out,
+                     mk_err *err)
+{
+    *out = (mk_col){.rows = rows, .factor = 1, .alloc = alloc};
+    if (rows == 0)
+        return MK_OK;
+    out->base = (uint64_t)values[0];
+    if (even_steps(values, rows, &out->step))
+        return MK_OK;
+    out->step = 0;
+    int64_t low = values[0], high = values[0];
+    for (uint32_t i = 1; i < rows; i++) {
+        low = values[i] < low ? values[i] : low;
+        high = values[i] > high ? values[i] : high;
+    }
+    out->base = (uint64_t)low;
+    const uint64_t span = (uint64_t)high - (uint64_t)low;
+    /* A factor is looked for only where it can make the units narrower. */
+    if (span > UINT8_MAX)
+        out->factor = common_factor(values, rows, out->base);
+    out->width = width_for(span / out->factor);
+    const mk_code rc = reserve_data(out, err);
+    if (rc == MK_OK)
+        store_units(out, values);
+    return rc;
+}
+
+void mk_col_free(mk_col *col)
+{
+    mk_free(col->alloc, col->data, col->data_size);
+    col->data = NULL;
+    col->data_size = 0;
+}
+
+void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *values)
+{
+    const uint64_t base = col->base, factor = col->factor;
+#define LOAD(type)                                                                                 \
+    for (uint32_t i = 0; i < count; i++)                                                           \
+    values[i] = (int64_t)(base + factor * ((const type *)col->data)[from + i])
+    switch (col->width) {
+    case 0:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = (int64_t)(base + col->step * (uint64_t)(from + i));
+        break;
+    case 1: LOAD(uint8_t); break;
+    case 2: LOAD(uint16_t); break;
+    case 4: LOAD(uint32_t); break;
+    default: LOAD(uint64_t); break;
+    }
+#undef LOAD
+}
+
+size_t mk_col_memory(const mk_col *col) { return col->data_size; }
+
+uint32_t mk_col_lower(const mk_col *col, int64_t v)
+{
+    uint32_t low = 0, high = col->rows;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (mk_col_get(col, mid) < v)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* ---- packing ---- */
+
+static uint64_t unit_at(const mk_col *col, uint32_t row)
+{
+    switch (col->width) {
+    case 1: return ((const uint8_t *)col->data)[row];
+    case 2: return ((const uint16_t *)col->data)[row];
+    case 4: return ((const uint32_t *)col->data)[row];
+    default: return ((const uint64_t *)col->data)[row];
+    }
+}
+
+static unsigned bits_for(uint64_t most) { return most ? 64u - (unsigned)__builtin_clzll(most) : 0; }
+
+static void encode_block(const mk_col *col, uint32_t from, uint32_t count, mk_buf *out)
+{
+    uint64_t units[MK_COL_BLOCK];
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        units[i] = unit_at(col, from + i);
+        low = units[i] < low ? units[i] : low;
+        high = units[i] > high ? units[i] : high;
+    }
+    uint64_t step = count > 1 ? units[1] - units[0] : 0;
+    for (uint32_t i = 2; i < count && step != 0; i++)
+        if (units[i] - units[i - 1] != step)
+            step = 0;
+    const unsigned bits = step ? 0 : bits_for(high - low);
+    const size_t packed = ((size_t)count * bits + 7) / 8;
+    uint8_t *p = (uint8_t *)mk_buf_room(out, BLOCK_HEAD + packed);
+    if (p == NULL)
+        return;
+    p[0] = (uint8_t)bits;
+    mk_put_u64(p + 1, step ? units[0] : low);
+    mk_put_u64(p + 9, step);
+    p += BLOCK_HEAD;
+    unsigned __int128 window = 0;
+    unsigned held = 0;
+    for (uint32_t i = 0; i < count && bits; i++) {
+        window |= (unsigned __int128)(units[i] - low) << held;
+        for (held += bits; held >= 8; held -= 8, window >>= 8)
+            *p++ = (uint8_t)window;
+    }
+    if (held)
+        *p = (uint8_t)window;
+    out->n += BLOCK_HEAD + packed;
+}
+
+void mk_col_encode(const mk_col *col, mk_buf *out)
+{
+    uint8_t *p = (uint8_t *)mk_buf_room(out, HEAD_SIZE);
+    if (p == NULL)
+        return;
+    mk_put_u32(p, col->rows);
+    p[4] = col->width;
+    mk_put_u64(p + 5, col->base);
+    mk_put_u64(p + 13, col->step);
+    mk_put_u64(p + 21, col->factor);
+    out->n += HEAD_SIZE;
+    if (col->width == 0)
+        return;
+    for (uint32_t from = 0; from < col->rows; from += MK_COL_BLOCK) {
+        const uint32_t left = col->rows - from;
+        encode_block(col, from, left < MK_COL_BLOCK ? left : MK_COL_BLOCK, out);
+    }
+}
+
+/* Up to 64 bits at bit position `bit` of p, which has `size` bytes. */
+static uint64_t bits_at(const uint8_t *p, size_t size, size_t bit, unsigned bits)
+{
+    const size_t byte = bit >> 3;
+    const unsigned shift = bit & 7;
+    unsigned __int128 window = 0;
+    if (size - byte >= 16)
+        memcpy(&window, p + byte, 16);
+    else
+        for (size_t i = size - byte; i-- > 0;)
+            window = window << 8 | p[byte + i];
+    const uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    return (uint64_t)(window >> shift) & mask;
+}
+
+static void put_unit(mk_col *col, uint32_t row, uint64_t unit)
+{
+    switch (col->width) {
+    case 1: ((uint8_t *)col->data)[row] = (uint8_t)unit; break;
+    case 2: ((uint16_t *)col->data)[row] = (uint16_t)unit; break;
+    case 4: ((uint32_t *)col->data)[row] = (uint32_t)unit; break;
+    default: ((uint64_t *)col->data)[row] = unit; break;
+    }
+}
+
+/* The common case of units up to 32 bits wide, where one eight-byte load holds a whole unit. */
+static void decode_narrow(mk_col *col, uint32_t from, uint32_t count, const uint8_t *p, size_t size,
+                          unsigned bits, uint64_t low)
+{
+    const uint64_t mask = (UINT64_C(1) << bits) - 1;
+    uint32_t i = 0;
+    for (size_t bit = 0; i < count && (bit >> 3) + 8 <= size; i++, bit += bits) {
+        uint64_t window;
+        memcpy(&window, p + (bit >> 3), sizeof window);
+        put_unit(col, from + i, low + (window >> (bit & 7) & mask));
+    }
+    for (; i < count; i++)
+        put_unit(col, from + i, low + bits_at(p, size, (size_t)i * bits, bits));
+}
+
+static bool decode_block(mk_col *col, uint32_t from, uint32_t count, mk_str *rest)
+{
+    const uint8_t *p = (const uint8_t *)rest->p;
+    if (rest->n < BLOCK_HEAD || p[0] > 64)
+        return false;
+    const unsigned bits = p[0];
+    const uint64_t low = mk_get_u64(p + 1), step = mk_get_u64(p + 9);
+    const size_t packed = ((size_t)count * bits + 7) / 8;
+    if (rest->n - BLOCK_HEAD < packed)
+        return false;
+    if (bits == 0)
+        for (uint32_t i = 0; i < count; i++)
+            put_unit(col, from + i, low + step * i);
+    else if (bits <= 32)
+        decode_narrow(col, from, count, p + BLOCK_HEAD, packed, bits, low);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            put_unit(col, from + i,
+                     low + bits_at(p + BLOCK_HEAD, packed, (size_t)i * bits, bits));
+    rest->p += BLOCK_HEAD + packed;
+    rest->n -= BLOCK_HEAD + packed;
+    return true;
+}
+
+static mk_code damaged(mk_err *err)
+{
+    mk_fail(err, MK_E_STATE, "a packed column is damaged");
+    mk_err_reason(err, "damaged");
+    mk_err_hint(err, "run `merkhet rebuild`: the log has everything");
+    return MK_E_STATE;
+}
+
+mk_code mk_col_decode(const mk_alloc *alloc, mk_str bytes, uint32_t rows, mk_col *out, mk_err *err)
+{
+    const uint8_t *p = (const uint8_t *)bytes.p;
+    *out = (mk_col){.alloc = alloc};
+    if (bytes.n < HEAD_SIZE || mk_get_u32(p) != rows)
+        return damaged(err);
+    const uint8_t width = p[4];
+    if (width != 0 && width != 1 && width != 2 && width != 4 && width != 8)
+        return damaged(err);
+    *out = (mk_col){.rows = rows,
+                    .width = width,
+                    .base = mk_get_u64(p + 5),
+                    .step = mk_get_u64(p + 13),
+                    .factor = mk_get_u64(p + 21),
+                    .alloc = alloc};
+    mk_str rest = {bytes.p + HEAD_SIZE, bytes.n - HEAD_SIZE};
+    /* Every block takes at least its head, which bounds what hostile bytes can make us allocate. */
+    if (width != 0 && rest.n / BLOCK_HEAD < (rows + MK_COL_BLOCK - 1) / MK_COL_BLOCK)
+        return damaged(err);
+    mk_code rc = reserve_data(out, err);
+    if (rc != MK_OK)
+        return rc;
+    for (uint32_t from = 0; width != 0 && from < rows; from += MK_COL_BLOCK) {
+        const uint32_t count = rows - from < MK_COL_BLOCK ? rows - from : MK_COL_BLOCK;
+        if (!decode_block(out, from, count, &rest)) {
+            mk_col_free(out);
+            return damaged(err);
+        }
+    }
+    return MK_OK;
+}
