@@ -29,8 +29,10 @@ void mk_load__path(const mk_load *load, uint64_t line, const char *at, mk_err *e
     if (at != NULL && reader != NULL && reader->record != NULL && at >= reader->record &&
         at <= reader->record + reader->record_size)
         mk_err_path(err, "%s:%llu:%zu", load->name, number, (size_t)(at - reader->record) + 1);
-    else
+    else if (line > 0)
         mk_err_path(err, "%s:%llu", load->name, number);
+    else
+        mk_err_path(err, "%s", load->name);
 }
 
 mk_code mk_load__bad(mk_load *load, const char *at, mk_err *err, const char *fmt, ...)

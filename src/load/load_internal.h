@@ -174,9 +174,20 @@ MK_CHECK mk_code mk_load__props_prepare(mk_arena *arena, mk_load_prop *props, si
 MK_CHECK mk_code mk_load__props_text(mk_load *load, mk_load_times *times, const mk_load_prop *props,
                                      size_t count, const mk_str *fields, size_t field_count,
                                      mk_str *out, mk_err *err);
+MK_CHECK mk_code mk_load__uid_slow(mk_load *load, mk_str prefix, mk_str text, mk_str *out,
+                                   mk_err *err);
 /* A uid with the prefix before it. With a prefix of one byte it is written over the byte before the
  * text, which must be a separator already read. */
-MK_CHECK mk_code mk_load__uid(mk_load *load, mk_str prefix, mk_str text, mk_str *out, mk_err *err);
+MK_CHECK static inline mk_code mk_load__uid(mk_load *load, mk_str prefix, mk_str text, mk_str *out,
+                                            mk_err *err)
+{
+    if (prefix.n != 1 || text.n == 0)
+        return mk_load__uid_slow(load, prefix, text, out, err);
+    char *before = (char *)(uintptr_t)text.p - 1;
+    *before = prefix.p[0];
+    *out = (mk_str){before, text.n + 1};
+    return MK_OK;
+}
 /* A bad row when the record is not UTF-8. */
 MK_CHECK mk_code mk_load__check_utf8(mk_load *load, mk_str record, mk_err *err);
 

@@ -476,7 +476,7 @@ out:
 
 /* ---- text ---- */
 
-mk_code mk_load__uid(mk_load *load, mk_str prefix, mk_str text, mk_str *out, mk_err *err)
+mk_code mk_load__uid_slow(mk_load *load, mk_str prefix, mk_str text, mk_str *out, mk_err *err)
 {
     if (text.n == 0) {
         mk_load__bad(load, text.p, err, "a node has an empty name");
@@ -488,12 +488,6 @@ mk_code mk_load__uid(mk_load *load, mk_str prefix, mk_str text, mk_str *out, mk_
         return MK_OK;
     }
     const size_t size = prefix.n + text.n;
-    if (prefix.n == 1) {
-        char *before = (char *)(uintptr_t)text.p - 1;
-        *before = prefix.p[0];
-        *out = (mk_str){before, size};
-        return MK_OK;
-    }
     char *p = mk_arena_get(load->sink->arena, size);
     if (p == NULL)
         return mk_fail_nomem(err);

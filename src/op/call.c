@@ -202,7 +202,7 @@ mk_code mk_call_run(mk_store *store, mk_view *view, mk_str op, mk_str args,
     mk_payload_begin(&result->payload, arena);
     MK_TRY(rc, prepare(op, args, options, arena, &call, err));
     const mk_json *as_of = mk_json_get(call.args, "as_of_tt");
-    const bool current = as_of == NULL || as_of->i == MK_OPEN_END;
+    const bool current = as_of == NULL || as_of->i >= MK_OPEN_END - 1; /* both mean now (2.2) */
     if (view == NULL || !current) {
         const mk_tt tt = {current ? MK_OPEN_END : as_of->i};
         MK_TRY(rc, mk_view_at(store, tt, options->mask, &own, err));

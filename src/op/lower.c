@@ -127,7 +127,7 @@ bool mk_lower_contains(mk_buf *scratch, mk_str text, mk_str needle)
 {
     if (needle.n == 0)
         return true;
-    mk_buf_clear(scratch);
+    scratch->n = 0; /* running out of memory stays noted */
     mk_lower(scratch, text);
     if (scratch->failed || scratch->n < needle.n)
         return false;

@@ -11,8 +11,8 @@
 /* Appends the lower-case form of UTF-8 `text`. Out of memory shows in `out`. Bytes that are not UTF-8
  * are copied. */
 void mk_lower(mk_buf *out, mk_str text);
-/* Whether lower-case `needle` occurs in the lower-case form of `text`; `scratch` is overwritten. An
- * empty needle always does. */
+/* Whether lower-case `needle` occurs in the lower-case form of `text`; `scratch` is overwritten, and
+ * out of memory shows in it and stays until it is cleared. An empty needle always occurs. */
 bool mk_lower_contains(mk_buf *scratch, mk_str text, mk_str needle);
 
 #endif

@@ -95,6 +95,21 @@ const mk_operator *mk_operator_near(mk_str name)
     return near;
 }
 
+/* ---- checks that operators share ---- */
+
+mk_code mk_validate_window(const mk_json *args, mk_err *err)
+{
+    const mk_json *window = mk_json_get(args, "window");
+    const int64_t t_a = mk_arg_i64(window, "t_a"), t_b = mk_arg_i64(window, "t_b");
+    if (t_a < t_b)
+        return MK_OK;
+    mk_fail(err, MK_E_INVALID_ARG, "window: t_a %lld is not before t_b %lld", (long long)t_a,
+            (long long)t_b);
+    mk_err_hint(err, t_a == t_b ? "an instant is [t, t + 1)" : "swap t_a and t_b");
+    mk_err_extra(err, "\"path\":[\"window\"]", 17);
+    return MK_E_INVALID_ARG;
+}
+
 /* ---- reading checked arguments ---- */
 
 int64_t mk_arg_i64(const mk_json *args, const char *name)

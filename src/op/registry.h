@@ -172,6 +172,9 @@ const mk_operator *mk_operator_find(mk_str name);
 /* The one that `name` was probably meant to be, by edit distance; NULL when none is near. */
 const mk_operator *mk_operator_near(mk_str name);
 
+/* Validator W: E_INVALID_ARG unless args.window.t_a is before its t_b. */
+mk_code mk_validate_window(const mk_json *args, mk_err *err);
+
 /* ---- reading checked arguments ----
  * For arguments that the operator declares; the check has made sure of type and bounds. */
 int64_t mk_arg_i64(const mk_json *args, const char *name); /* any_size: saturated */

@@ -39,7 +39,7 @@ static mk_str decode(mk_buf *out, mk_str raw)
     const mk_str inner = {raw.p + 1, raw.n - 2};
     if (memchr(inner.p, '\\', inner.n) == NULL)
         return inner;
-    mk_buf_clear(out);
+    out->n = 0; /* not cleared: running out of memory stays noted */
     for (size_t i = 0; i < inner.n; i++) {
         if (inner.p[i] != '\\' || i + 1 >= inner.n) {
             mk_buf_c(out, inner.p[i]);

@@ -453,7 +453,7 @@ mk_code mk_commit__fold_frame(mk_store *store, const mk_frame *frame, mk_err *er
     return MK_OK;
 }
 
-static mk_code flush_replayed(mk_store *store, mk_err *err)
+mk_code mk_commit__flush(mk_store *store, mk_err *err)
 {
     mk_code rc;
     if (store->group.n == 0)
@@ -486,7 +486,7 @@ mk_code mk_store_replay_line(mk_store *store, mk_str line, bool check_id, bool *
         mk_buf_c(&store->group, '\n');
     MK_TRY(rc, mk_buf_done(&store->group, err));
     if (store->group.n >= MK_REPLAY_FRAME)
-        rc = flush_replayed(store, err);
+        rc = mk_commit__flush(store, err);
 out:
     pthread_mutex_unlock(&store->mutex);
     return rc;
@@ -495,7 +495,7 @@ out:
 mk_code mk_store_replay_flush(mk_store *store, mk_err *err)
 {
     pthread_mutex_lock(&store->mutex);
-    const mk_code rc = flush_replayed(store, err);
+    const mk_code rc = mk_commit__flush(store, err);
     pthread_mutex_unlock(&store->mutex);
     return rc;
 }

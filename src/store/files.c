@@ -396,7 +396,10 @@ mk_code mk_store_checkpoint(mk_store *store, mk_err *err)
     pthread_mutex_lock(&store->mutex);
     rc = mk_commit__raise(store, err);
     if (rc == MK_OK) {
-        rc = mk_seal__tail(store, err);
+        /* A checkpoint never runs ahead of the log. */
+        rc = mk_commit__flush(store, err);
+        if (rc == MK_OK)
+            rc = mk_seal__tail(store, err);
         if (rc == MK_OK) {
             s.next = *store->files;
             rc = take_snapshot(store, &s, err);

@@ -334,6 +334,8 @@ void mk_commit__refuse(mk_store *store, const mk_err *err);
 /* Stages and publishes one record of a log, writing nothing. The mutex is held. */
 MK_CHECK mk_code mk_commit__fold(mk_store *store, mk_str line, bool check_id, bool *applied,
                                  mk_err *why, mk_err *err);
+/* Writes the lines that replay has folded and not yet logged. The mutex is held. */
+MK_CHECK mk_code mk_commit__flush(mk_store *store, mk_err *err);
 /* Every record line of a frame. */
 MK_CHECK mk_code mk_commit__fold_frame(mk_store *store, const mk_frame *frame, mk_err *err);
 /* Seals and merges when it is due and nothing is staged. */

@@ -80,8 +80,8 @@ static mk_code keep_text(mk_record_decoder *d, mk_str *out, mk_err *err)
     return out->p == NULL ? mk_fail_nomem(err) : MK_OK;
 }
 
-/* Reads the value behind a name, whatever it is, and says what was found. */
-mk_code mk_record__read_scalar(mk_record_decoder *d, uint8_t *got, mk_str *text, int64_t *number, mk_err *err)
+mk_code mk_record__read_scalar(mk_record_decoder *d, uint8_t *got, mk_str *text, int64_t *number,
+                               mk_err *err)
 {
     mk_str raw;
     mk_code rc;
@@ -132,7 +132,8 @@ static mk_code read_ref_members(mk_record_decoder *d, mk_err *err)
         if (field == MK_FIELD_COUNT)
             MK_TRY(rc, mk_json_skip(&d->json, &raw, err));
         else
-            MK_TRY(rc, mk_record__read_scalar(d, &d->ref.got[field], &d->ref.text[field], &d->ref.number[field], err));
+            MK_TRY(rc, mk_record__read_scalar(d, &d->ref.got[field], &d->ref.text[field],
+                                              &d->ref.number[field], err));
     }
 
 out:
@@ -171,7 +172,8 @@ static mk_code read_op_member(mk_record_decoder *d, mk_record_field field, mk_er
     case MK_FIELD_EVENTS:
         return mk_record__read_events(d, &own->got[field], err);
     default:
-        return mk_record__read_scalar(d, &own->got[field], &own->text[field], &own->number[field], err);
+        return mk_record__read_scalar(d, &own->got[field], &own->text[field], &own->number[field],
+                                      err);
     }
 }
 
@@ -233,7 +235,8 @@ static mk_code not_a_record(mk_err *err, const char *why, size_t offset)
     mk_code rc = mk_fail(err, MK_E_STATE, "not a record: %s", why);
     mk_err_reason(err, "damaged");
     mk_err_offset(err, (int64_t)offset);
-    mk_err_hint(err, "a record is {\"batch_id\":...,\"ops\":[...],\"tt\":...}; restore this line from a copy of the log");
+    mk_err_hint(err, "a record is {\"batch_id\":...,\"ops\":[...],\"tt\":...}; "
+                     "restore this line from a copy of the log");
     return rc;
 }
 
@@ -266,7 +269,8 @@ static mk_code read_tt(mk_record_decoder *d, mk_err *err)
 
     MK_TRY(rc, mk_json_next(&d->json, err));
     if (d->json.token != MK_TOK_INT || d->json.big || d->json.i <= 0)
-        return not_a_record(err, "tt is not a positive integer in the range of int64", d->json.start);
+        return not_a_record(err, "tt is not a positive integer in the range of int64",
+                            d->json.start);
     d->out->tt.us = d->json.i;
     d->has_tt = true;
 
@@ -343,7 +347,8 @@ static mk_code as_damage(mk_code rc, mk_err *err)
     return MK_E_STATE;
 }
 
-static mk_code decode(mk_record_decoder *d, mk_arena *arena, mk_str line, mk_record *out, mk_err *err)
+static mk_code decode(mk_record_decoder *d, mk_arena *arena, mk_str line, mk_record *out,
+                      mk_err *err)
 {
     memset(out, 0, offsetof(mk_record, why));
     out->why.code = MK_OK;
@@ -358,8 +363,8 @@ static mk_code decode(mk_record_decoder *d, mk_arena *arena, mk_str line, mk_rec
 }
 
 /* Reads the record again from its canonical form, which then carries all its strings. */
-static mk_code decode_canonical(mk_record_decoder *d, mk_arena *arena, mk_arena_mark mark, mk_str line, mk_record *out,
-                                mk_err *err)
+static mk_code decode_canonical(mk_record_decoder *d, mk_arena *arena, mk_arena_mark mark,
+                                mk_str line, mk_record *out, mk_err *err)
 {
     mk_buf text;
     mk_code rc;
@@ -386,11 +391,12 @@ static mk_code check_batch_id(const mk_record_decoder *d, const mk_record *recor
     mk_record__batch_id(id, d->ops_text, record->tt.us);
     if (memcmp(id, record->batch_id, ID_DIGITS) == 0)
         return MK_OK;
-    mk_code rc = mk_fail(err, MK_E_STATE, "batch_id is %s, but the content of the record hashes to %s",
+    mk_code rc = mk_fail(err, MK_E_STATE, "batch_id is %s, but the content hashes to %s",
                          record->batch_id, id);
     mk_err_reason(err, "damaged");
     mk_err_path(err, "batch_id");
-    mk_err_hint(err, "the record was changed after it was written; restore this line from a copy of the log");
+    mk_err_hint(err, "the record was changed after it was written; "
+                     "restore this line from a copy of the log");
     return rc;
 }
 
@@ -404,7 +410,8 @@ mk_code mk_record_read(mk_arena *arena, mk_str line, bool check_id, mk_record *o
     if (line.n != 0 && line.p[line.n - 1] == '\n')
         line.n--;
     if (line.n >= MK_RECORD_MAX) {
-        rc = mk_fail(err, MK_E_STATE, "the line takes %zu bytes, more than a record may (%zu)", line.n, MK_RECORD_MAX);
+        rc = mk_fail(err, MK_E_STATE, "the line takes %zu bytes, more than a record may (%zu)",
+                     line.n, MK_RECORD_MAX);
         mk_err_reason(err, "limit");
         mk_err_retry(err, MK_RETRY_NEVER);
         return rc;

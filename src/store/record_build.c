@@ -19,7 +19,8 @@ void mk_record__malformed(mk_record_decoder *d, const char *where, const char *m
     mk_err_retry(&d->out->why, MK_RETRY_NEVER);
 }
 
-static bool complain(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field, const char *expected)
+static bool complain(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field,
+                     const char *expected)
 {
     char where[48], message[96];
     const size_t prefix = from == &d->ref ? 4 : 0;
@@ -36,7 +37,8 @@ static bool complain(mk_record_decoder *d, const mk_record_fields *from, mk_reco
     return false;
 }
 
-static bool want_text(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field, mk_str *out)
+static bool want_text(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field,
+                      mk_str *out)
 {
     if (from->got[field] != MK_FOUND_TEXT)
         return complain(d, from, field, " is not a string");
@@ -44,13 +46,15 @@ static bool want_text(mk_record_decoder *d, const mk_record_fields *from, mk_rec
     return true;
 }
 
-static bool want_text_or(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field, mk_str absent, mk_str *out)
+static bool want_text_or(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field,
+                         mk_str absent, mk_str *out)
 {
     *out = absent;
     return from->got[field] == MK_FOUND_NOTHING || want_text(d, from, field, out);
 }
 
-static bool want_filled(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field, mk_str *out)
+static bool want_filled(mk_record_decoder *d, const mk_record_fields *from, mk_record_field field,
+                        mk_str *out)
 {
     if (!want_text(d, from, field, out))
         return false;
@@ -85,7 +89,8 @@ static bool want_provenance(mk_record_decoder *d, mk_op *op)
     op->provenance_null = got == MK_FOUND_NOTHING || got == MK_FOUND_NULL;
     if (!want_text_or(d, &d->own, MK_FIELD_SOURCE, MK_STR("ingest"), &op->source))
         return false;
-    return op->provenance_null || want_text(d, &d->own, MK_FIELD_PROVENANCE_REF, &op->provenance_ref);
+    return op->provenance_null ||
+           want_text(d, &d->own, MK_FIELD_PROVENANCE_REF, &op->provenance_ref);
 }
 
 static bool want_ref(mk_record_decoder *d, mk_op *op)
@@ -101,18 +106,21 @@ static bool want_ref(mk_record_decoder *d, mk_op *op)
         return want_filled(d, &d->ref, MK_FIELD_UID, &op->uid);
     if (!mk_str_eq(kind, MK_STR("edge")))
         return complain(d, &d->ref, MK_FIELD_KIND, " is neither node nor edge");
-    return want_filled(d, &d->ref, MK_FIELD_SRC, &op->src) && want_filled(d, &d->ref, MK_FIELD_DST, &op->dst) &&
+    return want_filled(d, &d->ref, MK_FIELD_SRC, &op->src) &&
+           want_filled(d, &d->ref, MK_FIELD_DST, &op->dst) &&
            want_filled(d, &d->ref, MK_FIELD_REL_TYPE, &op->rel_type) && want_disc(d, &d->ref, op);
 }
 
 static bool want_interval(mk_record_decoder *d, mk_op *op)
 {
-    return want_i64(d, MK_FIELD_VT_S, &op->vt_s) && want_i64_or(d, MK_FIELD_VT_E, MK_OPEN_END, &op->vt_e);
+    return want_i64(d, MK_FIELD_VT_S, &op->vt_s) &&
+           want_i64_or(d, MK_FIELD_VT_E, MK_OPEN_END, &op->vt_e);
 }
 
 static bool want_node(mk_record_decoder *d, mk_op *op)
 {
-    return want_text(d, &d->own, MK_FIELD_UID, &op->uid) && want_text(d, &d->own, MK_FIELD_LABEL, &op->label) &&
+    return want_text(d, &d->own, MK_FIELD_UID, &op->uid) &&
+           want_text(d, &d->own, MK_FIELD_LABEL, &op->label) &&
            want_interval(d, op) && want_provenance(d, op);
 }
 
@@ -121,7 +129,8 @@ static bool want_edge(mk_record_decoder *d, mk_op *op)
     const mk_record_fields *own = &d->own;
 
     return want_text(d, own, MK_FIELD_SRC, &op->src) && want_text(d, own, MK_FIELD_DST, &op->dst) &&
-           want_text(d, own, MK_FIELD_REL_TYPE, &op->rel_type) && want_disc(d, own, op) && want_interval(d, op) &&
+           want_text(d, own, MK_FIELD_REL_TYPE, &op->rel_type) && want_disc(d, own, op) &&
+           want_interval(d, op) &&
            want_provenance(d, op);
 }
 
@@ -130,7 +139,9 @@ static bool want_retract(mk_record_decoder *d, mk_op *op)
 {
     const mk_record_fields *own = &d->own;
 
-    op->source = own->got[MK_FIELD_SOURCE] == MK_FOUND_TEXT ? own->text[MK_FIELD_SOURCE] : MK_STR("ingest");
+    op->source = MK_STR("ingest");
+    if (own->got[MK_FIELD_SOURCE] == MK_FOUND_TEXT)
+        op->source = own->text[MK_FIELD_SOURCE];
     op->provenance_null = own->got[MK_FIELD_PROVENANCE_REF] != MK_FOUND_TEXT;
     if (!op->provenance_null)
         op->provenance_ref = own->text[MK_FIELD_PROVENANCE_REF];
@@ -166,7 +177,8 @@ static bool want_events(mk_record_decoder *d, mk_op *op)
         return complain(d, &d->own, MK_FIELD_OFFSET, " leads beyond the range of int64");
     op->events = d->list.events;
     op->event_count = d->list.count;
-    return want_text_or(d, &d->own, MK_FIELD_NODE_LABEL, MK_STR("Node"), &op->node_label) && want_provenance(d, op);
+    return want_text_or(d, &d->own, MK_FIELD_NODE_LABEL, MK_STR("Node"), &op->node_label) &&
+           want_provenance(d, op);
 }
 
 bool mk_record__build_op(mk_record_decoder *d, mk_op *op)
@@ -177,7 +189,9 @@ bool mk_record__build_op(mk_record_decoder *d, mk_op *op)
     if (!want_text(d, &d->own, MK_FIELD_OP, &name))
         return false;
     op->kind = mk_record__op_find(name);
-    op->props = d->own.got[MK_FIELD_PROPS] == MK_FOUND_RAW ? d->own.text[MK_FIELD_PROPS] : MK_STR("{}");
+    op->props = MK_STR("{}");
+    if (d->own.got[MK_FIELD_PROPS] == MK_FOUND_RAW)
+        op->props = d->own.text[MK_FIELD_PROPS];
     switch (op->kind) {
     case MK_OP_ASSERT_NODE:
         return want_node(d, op);

@@ -143,7 +143,8 @@ static bool walk_number(walk *w)
 
 static bool walk_literal(walk *w)
 {
-    static const mk_str literals[] = {{"true", 4}, {"false", 5}, {"null", 4}, {"NaN", 3}, {"Infinity", 8}};
+    static const mk_str literals[] = {{"true", 4}, {"false", 5}, {"null", 4}, {"NaN", 3},
+                                      {"Infinity", 8}};
     const mk_str rest = {w->text.p + w->at, w->text.n - w->at};
 
     for (size_t i = 0; i < sizeof literals / sizeof literals[0]; i++) {

@@ -10,9 +10,6 @@
 #include "base/hash.h"
 #include "store/record_internal.h"
 
-/* Bytes of an offending string that a message shows. */
-#define SHOWN_MAX 80
-
 /* Times closer to 1970 than this are rather counters than dates, and are shown as numbers. */
 #define COUNTER_TIME_MAX INT64_C(1000000000000)
 
@@ -39,17 +36,6 @@ static mk_code at(mk_err *err, const place *where, const char *member, mk_code r
     return rc;
 }
 
-/* The start of a text that a message can show without cutting a character. */
-static mk_str shown(mk_str s)
-{
-    if (s.n <= SHOWN_MAX)
-        return s;
-    size_t n = SHOWN_MAX;
-    while (n > 0 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
-        n--;
-    return (mk_str){s.p, n};
-}
-
 typedef struct time_shown {
     char text[MK_TIME_TEXT_MAX + 1];
 } time_shown;
@@ -63,18 +49,22 @@ static time_shown show_time(int64_t us)
     return out;
 }
 
-static mk_code too_big(mk_err *err, const place *where, const char *member, size_t size, size_t most)
+static mk_code too_big(mk_err *err, const place *where, const char *member, size_t size,
+                       size_t most)
 {
-    const mk_code rc = mk_fail(err, MK_E_LIMIT, "%s takes %zu bytes, more than %zu", member, size, most);
+    const mk_code rc = mk_fail(err, MK_E_LIMIT, "%s takes %zu bytes, more than %zu", member, size,
+                               most);
 
     mk_err_reason(err, "too_big");
-    mk_err_hint(err, "keep large content outside and store a reference to it, at most %zu bytes", most);
+    mk_err_hint(err, "keep large content outside and store a reference to it, at most %zu bytes",
+                most);
     return at(err, where, member, rc);
 }
 
 static mk_code not_utf8(mk_err *err, const place *where, const char *member, size_t offset)
 {
-    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "%s is not UTF-8 at byte %zu", member, offset);
+    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "%s is not UTF-8 at byte %zu", member,
+                               offset);
 
     mk_err_offset(err, (int64_t)offset);
     mk_err_hint(err, "encode the text as UTF-8, without lone surrogates");
@@ -94,7 +84,8 @@ static mk_code is_empty(mk_err *err, const place *where, const char *member)
 
 static mk_code is_reserved(mk_err *err, const place *where, const char *member, mk_str text)
 {
-    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "%s %.*s is reserved", member, MK_STR_ARG(shown(text)));
+    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "%s %.*s is reserved", member,
+                               MK_STR_ARG(mk_record__shown(text)));
 
     mk_err_reason(err, "reserved");
     mk_err_hint(err, "tk:, okf: and mn: belong to resolution, knowledge and notes; choose another prefix");
@@ -118,7 +109,8 @@ static mk_code check_filled(mk_str s, const place *where, const char *member, mk
 
 static bool reserved(mk_str s)
 {
-    return mk_str_starts(s, MK_STR("tk:")) || mk_str_starts(s, MK_STR("okf:")) || mk_str_starts(s, MK_STR("mn:"));
+    return mk_str_starts(s, MK_STR("tk:")) || mk_str_starts(s, MK_STR("okf:")) ||
+           mk_str_starts(s, MK_STR("mn:"));
 }
 
 /* A uid, or the end of an edge. */
@@ -150,7 +142,7 @@ static mk_code check_interval(int64_t vt_s, int64_t vt_e, const place *where, mk
     const time_shown s = show_time(vt_s), e = show_time(vt_e);
     rc = mk_fail(err, MK_E_INVALID_ARG, "vt_e %s is not after vt_s %s", e.text, s.text);
     if (vt_s == vt_e)
-        mk_err_hint(err, "the end is the first instant outside: make it later, or leave out vt_e if the fact still holds");
+        mk_err_hint(err, "make it later, or leave out vt_e if the fact still holds");
     else
         mk_err_hint(err, "swap the two, or leave out vt_e if the fact still holds");
     rc = at(err, where, "vt_e", rc);
@@ -207,7 +199,8 @@ static mk_code check_ref(const mk_op *op, const place *where, mk_err *err)
     place inner = *where;
 
     inner.sub = "ref.";
-    return op->on_node ? check_entity(op->uid, &inner, "uid", err) : check_edge_identity(op, &inner, err);
+    return op->on_node ? check_entity(op->uid, &inner, "uid", err)
+                       : check_edge_identity(op, &inner, err);
 }
 
 /* ---- events ---- */
@@ -229,7 +222,8 @@ static mk_code check_event_times(const mk_event *event, const place *where, mk_e
         return check_interval(event->vt_s, event->vt_e, where, err);
     if (event->vt_s != MK_OPEN_END)
         return check_time(event->vt_s, where, "vt_s", err);
-    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "vt_s is the end of time, so the event would never happen");
+    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG,
+                               "vt_s is the end of time, so the event would never happen");
     mk_err_hint(err, "give a vt_s before %" PRId64, MK_OPEN_END);
     return at(err, where, "vt_s", rc);
 }
@@ -257,7 +251,8 @@ static mk_code check_events(const mk_op *op, place *where, mk_err *err)
     mk_code rc;
 
     if (op->event_count > MK_BATCH_OPS_MAX) {
-        rc = mk_fail(err, MK_E_LIMIT, "%zu events in one batch, more than %u", op->event_count, MK_BATCH_OPS_MAX);
+        rc = mk_fail(err, MK_E_LIMIT, "%zu events in one batch, more than %u", op->event_count,
+                     MK_BATCH_OPS_MAX);
         mk_err_reason(err, "too_many");
         mk_err_hint(err, "write them in several batches of at most %u", MK_BATCH_OPS_MAX);
         return at(err, where, "events", rc);
@@ -265,7 +260,8 @@ static mk_code check_events(const mk_op *op, place *where, mk_err *err)
     MK_TRY(rc, check_text(op->node_label, where, "node_label", err));
     if (op->offset < 0 || op->offset > MK_OPEN_END) {
         rc = mk_fail(err, MK_E_INVALID_ARG, "offset %" PRId64 " is out of range", op->offset);
-        mk_err_hint(err, "give the number of events written before this chunk, from 0 to %" PRId64, MK_OPEN_END);
+        mk_err_hint(err, "give the number of events written before this chunk, from 0 to %" PRId64,
+                    MK_OPEN_END);
         return at(err, where, "offset", rc);
     }
     where->in_event = true;
@@ -281,7 +277,8 @@ out:
 
 static mk_code unknown_kind(const mk_op *op, const place *where, mk_err *err)
 {
-    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "unknown op kind: %.*s", MK_STR_ARG(shown(op->raw_kind)));
+    const mk_code rc = mk_fail(err, MK_E_INVALID_ARG, "unknown op kind: %.*s",
+                               MK_STR_ARG(mk_record__shown(op->raw_kind)));
 
     mk_err_hint(err, "use assert_node, assert_edge, retract, correct or ingest_events");
     return at(err, where, "op", rc);
@@ -339,7 +336,8 @@ static mk_code props_form(mk_err *err, const place *where, const mk_err *cause)
     if (cause == NULL) {
         rc = mk_fail(err, MK_E_INVALID_ARG, "props are not canonical JSON");
     } else {
-        rc = mk_fail(err, cause->code == MK_E_LIMIT ? MK_E_LIMIT : MK_E_INVALID_ARG, "props: %s", cause->message);
+        rc = mk_fail(err, cause->code == MK_E_LIMIT ? MK_E_LIMIT : MK_E_INVALID_ARG, "props: %s",
+                     cause->message);
         mk_err_offset(err, cause->offset);
         mk_err_reason(err, cause->reason);
     }
@@ -424,10 +422,11 @@ static mk_code clash(mk_err *err, const place *where, const mk_op *op, size_t fi
     const size_t given = event->disc_kind == MK_DISC_GIVEN ? second : first;
     place there = *where;
 
-    const mk_code rc =
-        mk_fail(err, MK_E_INVALID_ARG, "events[%zu] and events[%zu] are both %.*s -%.*s-> %.*s, disc %.*s, at %s", first,
-                second, MK_STR_ARG(shown(event->src)), MK_STR_ARG(shown(event->rel_type)), MK_STR_ARG(shown(event->dst)),
-                MK_STR_ARG(shown(op->events[given].disc)), show_time(event->vt_s).text);
+    const mk_code rc = mk_fail(
+        err, MK_E_INVALID_ARG, "events[%zu] and events[%zu] are both %.*s -%.*s-> %.*s, disc %.*s, at %s",
+        first, second, MK_STR_ARG(mk_record__shown(event->src)),
+        MK_STR_ARG(mk_record__shown(event->rel_type)), MK_STR_ARG(mk_record__shown(event->dst)),
+        MK_STR_ARG(mk_record__shown(op->events[given].disc)), show_time(event->vt_s).text);
     mk_err_hint(err, "give one of them another disc or vt_s, or leave out disc, which numbers them");
     there.in_event = true;
     there.event = given;
@@ -439,7 +438,8 @@ static size_t default_position(const mk_op *op, mk_str disc)
 {
     int64_t number;
 
-    if (disc.n < 2 || disc.p[0] != '#' || disc.p[1] < '0' || disc.p[1] > '9' || (disc.p[1] == '0' && disc.n > 2))
+    if (disc.n < 2 || disc.p[0] != '#' || disc.p[1] < '0' || disc.p[1] > '9' ||
+        (disc.p[1] == '0' && disc.n > 2))
         return op->event_count;
     if (!mk_str_to_i64((mk_str){disc.p + 1, disc.n - 1}, &number) || number < op->offset)
         return op->event_count;
@@ -460,7 +460,8 @@ static size_t clash_add(clash_table *table, size_t index)
     size_t slot = (size_t)event_hash(event, table->seed) & table->mask;
     for (; table->slots[slot] != 0; slot = (slot + 1) & table->mask) {
         const size_t other = table->slots[slot] - 1;
-        if (mk_str_eq(event->disc, op->events[other].disc) && same_but_disc(event, &op->events[other]))
+        if (mk_str_eq(event->disc, op->events[other].disc) &&
+            same_but_disc(event, &op->events[other]))
             return other;
     }
     table->slots[slot] = (uint32_t)index + 1;
@@ -504,7 +505,8 @@ static mk_code check_clashes(const mk_op *op, const place *where, mk_arena *scra
 
 /* ---- the door for C callers ---- */
 
-mk_code mk_op_check(const mk_op *op, size_t index, bool allow_reserved, mk_arena *scratch, mk_err *err)
+mk_code mk_op_check(const mk_op *op, size_t index, bool allow_reserved, mk_arena *scratch,
+                    mk_err *err)
 {
     char path[32] = "ops[";
     place where = {.path = path, .sub = "", .allow_reserved = allow_reserved};

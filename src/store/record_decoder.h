@@ -49,8 +49,8 @@ typedef struct mk_record_decoder {
 
 /* Reads the value behind a name, whatever it is, and says what was found; *text and *number are
  * written only with MK_FOUND_TEXT and MK_FOUND_INT. */
-MK_CHECK mk_code mk_record__read_scalar(mk_record_decoder *d, uint8_t *got, mk_str *text, int64_t *number,
-                                        mk_err *err);
+MK_CHECK mk_code mk_record__read_scalar(mk_record_decoder *d, uint8_t *got, mk_str *text,
+                                        int64_t *number, mk_err *err);
 
 /* Reads the value behind the name "events" into d->list. */
 MK_CHECK mk_code mk_record__read_events(mk_record_decoder *d, uint8_t *got, mk_err *err);

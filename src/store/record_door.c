@@ -6,8 +6,6 @@
  * Source: store spec, 7.1, 7.8, 24 (item 15); decisions.md 3 and 6. */
 #include "store/record_internal.h"
 
-#define SHOWN_MAX 80
-
 #define BIT(field) (1u << MK_FIELD_##field)
 
 typedef struct shape {
@@ -19,12 +17,14 @@ typedef struct shape {
 #define INTERVAL (BIT(VT_S) | BIT(VT_E))
 
 static const shape op_shapes[MK_RECORD_OP_NAMES] = {
-    [MK_OP_ASSERT_NODE] = {COMMON | INTERVAL | BIT(UID) | BIT(LABEL) | BIT(PROPS), BIT(UID) | BIT(LABEL),
+    [MK_OP_ASSERT_NODE] = {COMMON | INTERVAL | BIT(UID) | BIT(LABEL) | BIT(PROPS),
+                           BIT(UID) | BIT(LABEL),
                            "op, uid, label, props, vt_s, vt_e, source, provenance_ref"},
     [MK_OP_ASSERT_EDGE] = {COMMON | INTERVAL | BIT(SRC) | BIT(DST) | BIT(REL_TYPE) | BIT(DISC) | BIT(PROPS),
                            BIT(SRC) | BIT(DST) | BIT(REL_TYPE),
                            "op, src, dst, rel_type, disc, props, vt_s, vt_e, source, provenance_ref"},
-    [MK_OP_RETRACT] = {COMMON | BIT(REF) | BIT(T), BIT(REF) | BIT(T), "op, ref, t, source, provenance_ref"},
+    [MK_OP_RETRACT] = {COMMON | BIT(REF) | BIT(T), BIT(REF) | BIT(T),
+                       "op, ref, t, source, provenance_ref"},
     [MK_OP_CORRECT] = {COMMON | INTERVAL | BIT(REF) | BIT(PROPS), BIT(REF) | BIT(PROPS),
                        "op, ref, props, vt_s, vt_e, source, provenance_ref"},
     [MK_OP_INGEST_EVENTS] = {COMMON | BIT(EVENTS) | BIT(OFFSET) | BIT(NODE_LABEL), BIT(EVENTS),
@@ -67,35 +67,29 @@ static const char *kind_name(const mk_json *value)
     return names[value->kind];
 }
 
-static mk_str shown(mk_str s)
-{
-    if (s.n <= SHOWN_MAX)
-        return s;
-    size_t n = SHOWN_MAX;
-    while (n > 0 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
-        n--;
-    return (mk_str){s.p, n};
-}
-
 /* Sets the path of the error just made; an empty `member` means the object itself. */
 static mk_code at(mk_err *err, const object *in, mk_str member, mk_code rc)
 {
     const char *dot = in->path[0] != '\0' && in->inner[0] != '\0' ? "." : "";
     const bool outer = in->path[0] != '\0' || in->inner[0] != '\0';
-    const mk_str name = shown(member);
+    const mk_str name = mk_record__shown(member);
 
-    mk_err_path(err, "%s%s%s%s%.*s", in->path, dot, in->inner, outer && name.n != 0 ? "." : "", MK_STR_ARG(name));
+    mk_err_path(err, "%s%s%s%s%.*s", in->path, dot, in->inner, outer && name.n != 0 ? "." : "",
+                MK_STR_ARG(name));
     return rc;
 }
 
-static mk_code wrong_type(mk_err *err, const object *in, mk_record_field field, const char *expected)
+static mk_code wrong_type(mk_err *err, const object *in, mk_record_field field,
+                          const char *expected)
 {
     const mk_str name = mk_record__field_names[field];
     const mk_json *value = in->values[field];
-    const mk_code rc = mk_fail(err, MK_E_SCHEMA, "%.*s is %s, not %s", MK_STR_ARG(name), kind_name(value), expected);
+    const mk_code rc = mk_fail(err, MK_E_SCHEMA, "%.*s is %s, not %s", MK_STR_ARG(name),
+                               kind_name(value), expected);
 
     if (value->kind == MK_JSON_NULL)
-        mk_err_hint(err, "give %s, or leave %.*s out where it is optional", expected, MK_STR_ARG(name));
+        mk_err_hint(err, "give %s, or leave %.*s out where it is optional", expected,
+                    MK_STR_ARG(name));
     else
         mk_err_hint(err, "give %s", expected);
     return at(err, in, name, rc);
@@ -105,7 +99,8 @@ static mk_code wrong_type(mk_err *err, const object *in, mk_record_field field, 
 
 /* Sorts the members of an object by name. Checks that it is an object with all of the members that it
  * must have and none that it cannot have. */
-static mk_code open_object(const mk_json *json, const shape *form, const char *what, object *out, mk_err *err)
+static mk_code open_object(const mk_json *json, const shape *form, const char *what, object *out,
+                           mk_err *err)
 {
     mk_code rc;
 
@@ -114,7 +109,8 @@ static mk_code open_object(const mk_json *json, const shape *form, const char *w
         const mk_member *member = &json->members[i];
         const mk_record_field field = mk_record__field_find(member->key);
         if (field == MK_FIELD_COUNT || (form->allowed & 1u << field) == 0) {
-            rc = mk_fail(err, MK_E_SCHEMA, "%s has no member %.*s", what, MK_STR_ARG(shown(member->key)));
+            rc = mk_fail(err, MK_E_SCHEMA, "%s has no member %.*s", what,
+                         MK_STR_ARG(mk_record__shown(member->key)));
             mk_err_hint(err, "the members are %s", form->members);
             return at(err, out, member->key, rc);
         }
@@ -260,7 +256,7 @@ static mk_code ref_kind(const object *outer, const mk_json *json, bool *on_node,
     else if (kind->kind != MK_JSON_STRING)
         rc = mk_fail(err, MK_E_SCHEMA, "kind is %s, not a string", kind_name(kind));
     else
-        rc = mk_fail(err, MK_E_INVALID_ARG, "unknown kind of ref: %.*s", MK_STR_ARG(shown(name)));
+        rc = mk_fail(err, MK_E_INVALID_ARG, "unknown kind of ref: %.*s", MK_STR_ARG(mk_record__shown(name)));
     mk_err_hint(err, "write {\"kind\":\"node\",\"uid\":...} or {\"kind\":\"edge\",\"src\":...,\"dst\":...,\"rel_type\":...}");
     return at(err, outer, MK_STR("kind"), rc);
 }
@@ -287,7 +283,8 @@ out:
 
 /* ---- events ---- */
 
-static mk_code take_event(op_door *door, const char *path, size_t index, const mk_json *json, mk_event *out)
+static mk_code take_event(op_door *door, const char *path, size_t index, const mk_json *json,
+                          mk_event *out)
 {
     object in = {.path = path, .inner = "events["};
     mk_code rc;
@@ -328,7 +325,8 @@ static mk_code take_events(op_door *door, const object *in, mk_op *op)
     op->event_count = json->n;
     if (json->n > MK_BATCH_OPS_MAX)
         return MK_OK; /* refused by the check of values, before anything is made of them */
-    if (!mk_size_mul(json->n, sizeof *op->events, &size) || (op->events = mk_arena_get(door->arena, size)) == NULL)
+    if (!mk_size_mul(json->n, sizeof *op->events, &size) ||
+        (op->events = mk_arena_get(door->arena, size)) == NULL)
         return mk_fail_nomem(door->err);
     for (size_t i = 0; i < json->n; i++)
         MK_TRY(rc, take_event(door, in->path, i, &json->items[i], &op->events[i]));
@@ -348,7 +346,7 @@ static mk_code take_kind(const object *in, const mk_json *json, mk_op *op, mk_er
         op->kind = mk_record__op_find(name->text);
         if (op->kind != MK_OP_UNKNOWN)
             return MK_OK;
-        rc = mk_fail(err, MK_E_INVALID_ARG, "unknown op kind: %.*s", MK_STR_ARG(shown(name->text)));
+        rc = mk_fail(err, MK_E_INVALID_ARG, "unknown op kind: %.*s", MK_STR_ARG(mk_record__shown(name->text)));
     } else if (name != NULL) {
         rc = mk_fail(err, MK_E_SCHEMA, "op is %s, not a string", kind_name(name));
     } else {
@@ -395,7 +393,8 @@ out:
     return rc;
 }
 
-mk_code mk_op_from_json(const mk_json *json, mk_arena *arena, const char *path, mk_op *out, mk_err *err)
+mk_code mk_op_from_json(const mk_json *json, mk_arena *arena, const char *path, mk_op *out,
+                        mk_err *err)
 {
     object in = {.path = path != NULL ? path : "", .inner = ""};
     op_door door = {.arena = arena, .err = err};
@@ -406,7 +405,8 @@ mk_code mk_op_from_json(const mk_json *json, mk_arena *arena, const char *path, 
     mk_buf_init(&door.text, arena->alloc);
     memset(out, 0, sizeof *out);
     MK_TRY(rc, take_kind(&in, json, out, err));
-    MK_TRY(rc, open_object(json, &op_shapes[out->kind], mk_record__op_names[out->kind].p, &in, err));
+    MK_TRY(rc, open_object(json, &op_shapes[out->kind], mk_record__op_names[out->kind].p, &in,
+                           err));
     MK_TRY(rc, take_op(&door, &in, out));
     /* Whether reserved prefixes are allowed is known further in; mk_op_check asks. */
     MK_TRY(rc, mk_record__check_values(out, in.path, true, err));

@@ -75,7 +75,8 @@ static unsigned event_need(mk_record_field field)
 }
 
 /* The name was read last. */
-static mk_code event_member(mk_record_decoder *d, mk_record_field field, event_state *state, mk_err *err)
+static mk_code event_member(mk_record_decoder *d, mk_record_field field, event_state *state,
+                            mk_err *err)
 {
     mk_event *event = &state->event;
     mk_str text = {NULL, 0};
@@ -271,7 +272,8 @@ static inline bool match_i64(const char **p, const char *end, int64_t *out)
 
 /* An event in canonical form with its comma before it; NULL when it is anything else, however
  * harmless. Gives the end of the event. */
-static const char *match_event(const char *p, const char *end, const mk_alloc *alloc, mk_event *event)
+static const char *match_event(const char *p, const char *end, const mk_alloc *alloc,
+                               mk_event *event)
 {
     if (!MATCH(p, end, ",{\""))
         return NULL;

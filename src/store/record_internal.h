@@ -45,8 +45,21 @@ bool mk_record__is_canonical(mk_str text);
 MK_CHECK mk_code mk_record__check_values(const mk_op *op, const char *path, bool allow_reserved,
                                          mk_err *err);
 
-/* The first id_size hex digits of the content {"ops":ops,"tt":tt}: 16 and a NUL. */
+/* The first 16 hex digits of the hash of {"ops":ops,"tt":tt}, and a NUL. */
 void mk_record__batch_id(char out[17], mk_str ops, int64_t tt);
+
+#define MK_RECORD_SHOWN_MAX 80 /* bytes of an offending string that a message shows */
+
+/* The start of a text that a message can show without cutting a character. */
+static inline mk_str mk_record__shown(mk_str s)
+{
+    if (s.n <= MK_RECORD_SHOWN_MAX)
+        return s;
+    size_t n = MK_RECORD_SHOWN_MAX;
+    while (n > 0 && ((unsigned char)s.p[n] & 0xC0) == 0x80)
+        n--;
+    return (mk_str){s.p, n};
+}
 
 /* How many of the first n bytes stand for themselves in a canonical string: no `"`, no `\`, no control
  * character, and with `ascii` no byte of a longer character. Eight bytes are looked at together;

@@ -309,7 +309,8 @@ mk_code mk_record_write(mk_buf *out, const mk_op *ops, size_t count, mk_tt tt, m
     mk_buf_str(out, MK_STR("}\n"));
     MK_TRY(rc, mk_buf_done(out, err));
     if (out->n - start > MK_RECORD_MAX) {
-        rc = mk_fail(err, MK_E_LIMIT, "the record takes %zu bytes, more than %zu", out->n - start, MK_RECORD_MAX);
+        rc = mk_fail(err, MK_E_LIMIT, "the record takes %zu bytes, more than %zu", out->n - start,
+                     MK_RECORD_MAX);
         mk_err_hint(err, "split the batch into several of at most %zu bytes each", MK_RECORD_MAX);
         goto out;
     }

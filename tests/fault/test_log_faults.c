@@ -320,7 +320,7 @@ static void assert_no_trouble(simfs *sim, uint64_t acked, const char *when, uint
                  (unsigned long long)a, (unsigned long long)b, (unsigned long long)acked);
 }
 
-enum { RECORDS = 8, SEEDS = 24 };
+enum { RECORDS = 8, SEEDS = 16 };
 
 static uint64_t calls_of_a_session(void)
 {

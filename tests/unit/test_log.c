@@ -29,7 +29,8 @@ static mk_code sync_no_dir(void *ctx, const char *path, mk_err *err)
     return MK_OK;
 }
 
-/* Reserving is part of the round trip below; here 16 MiB of blocks would be taken and given back each time. */
+/* Reserving is part of the round trip below; in the others 16 MiB of blocks would be taken and given
+ * back each time. */
 static mk_code reserve_little(void *ctx, mk_file *file, uint64_t at, uint64_t n, mk_err *err)
 {
     return mk_fs_posix.reserve(ctx, file, at, n < 65536 ? n : 65536, err);

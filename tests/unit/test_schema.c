@@ -289,6 +289,27 @@ static void test_schema__hostile_text_does_not_reach_an_error_unclean(void **sta
     done(&c);
 }
 
+static mk_code window_rc(const char *args, mk_err *err)
+{
+    mk_arena arena;
+    mk_json *tree;
+    mk_arena_init(&arena, &mk_alloc_default);
+    assert_int_equal(mk_json_parse(&arena, mk_str_of(args), NULL, &tree, NULL), MK_OK);
+    const mk_code rc = mk_validate_window(tree, err);
+    mk_arena_free(&arena);
+    return rc;
+}
+
+static void test_schema__a_window_must_not_be_empty(void **state)
+{
+    (void)state;
+    mk_err err;
+    assert_int_equal(window_rc("{\"window\":{\"t_a\":4,\"t_b\":5}}", &err), MK_OK);
+    assert_int_equal(window_rc("{\"window\":{\"t_a\":5,\"t_b\":5}}", &err), MK_E_INVALID_ARG);
+    assert_string_equal(err.extra, "\"path\":[\"window\"]");
+    assert_int_equal(window_rc("{\"window\":{\"t_a\":6,\"t_b\":5}}", &err), MK_E_INVALID_ARG);
+}
+
 /* ---- derived text ---- */
 
 static void test_schema__argument_and_result_schemas_say_what_the_table_says(void **state)
@@ -640,6 +661,7 @@ int main(void)
         cmocka_unit_test(test_schema__wrong_values_are_refused_with_their_path),
         cmocka_unit_test(test_schema__the_shortest_path_wins_and_unknown_beats_missing),
         cmocka_unit_test(test_schema__hostile_text_does_not_reach_an_error_unclean),
+        cmocka_unit_test(test_schema__a_window_must_not_be_empty),
         cmocka_unit_test(test_schema__argument_and_result_schemas_say_what_the_table_says),
         cmocka_unit_test(test_schema__every_operator_has_schemas_and_a_readable_manual),
         cmocka_unit_test(test_schema__quotients_are_rounded_once),

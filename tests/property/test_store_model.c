@@ -1,0 +1,293 @@
+/* Random histories on the store and on the slow model: what one believes, the other does.
+ *
+ * Every round makes batches from a seed, gives each to both, and compares success, error code, digest,
+ * statistics and the answers of three operators at past beliefs. Sealing, merging, checkpoints and
+ * reopening happen at random in between and must change nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/sha256.h"
+#include "store/view.h"
+#include "../support/genops.h"
+#include "../support/model.h"
+#include "../support/tmpdir.h"
+
+typedef struct world {
+    char dir[512];
+    uint32_t tail_rows;
+    mk_store *store;
+    model *model;
+    genops gen;
+    int64_t tt;
+    uint64_t seed;
+} world;
+
+static void open_store(world *w)
+{
+    mk_err err;
+    const mk_store_options options = {
+        .mode = MK_OPEN_CREATE_WRITER, .tail_rows = w->tail_rows, .manual = true};
+    if (mk_store_open(w->dir, &options, &w->store, &err) != MK_OK)
+        fail_msg("seed %llu: open: %s", (unsigned long long)w->seed, err.message);
+}
+
+static void close_store(world *w)
+{
+    mk_err err;
+    assert_int_equal(mk_store_close(w->store, &err), MK_OK);
+    w->store = NULL;
+}
+
+/* The record line of a batch, as the reference would write it. */
+static void make_line(mk_buf *line, mk_str ops, int64_t tt)
+{
+    mk_buf content;
+    uint8_t sha[32];
+    char id[16];
+    mk_buf_init(&content, &mk_alloc_default);
+    mk_buf_z(&content, "\"ops\":");
+    mk_buf_str(&content, ops);
+    mk_buf_z(&content, ",\"tt\":");
+    mk_buf_i64(&content, tt);
+    mk_buf_c(&content, '}');
+    mk_sha256 hash;
+    mk_sha256_init(&hash);
+    mk_sha256_add(&hash, "{", 1);
+    mk_sha256_add(&hash, content.p, content.n);
+    mk_sha256_end(&hash, sha);
+    mk_hex(id, sha, 8);
+    mk_buf_clear(line);
+    mk_buf_z(line, "{\"batch_id\":\"");
+    mk_buf_put(line, id, sizeof id);
+    mk_buf_z(line, "\",");
+    mk_buf_put(line, content.p, content.n);
+    mk_buf_c(line, '\n');
+    mk_buf_free(&content);
+}
+
+static void compare_digest(world *w, const char *when)
+{
+    char ours[65], theirs[65];
+    mk_err err;
+    if (mk_store_digest(w->store, ours, NULL, NULL, &err) != MK_OK)
+        fail_msg("seed %llu: digest %s: %s", (unsigned long long)w->seed, when, err.message);
+    model_digest(w->model, theirs);
+    if (strcmp(ours, theirs) != 0)
+        fail_msg("MK_SEED=%llu: digests differ %s at tt %lld", (unsigned long long)w->seed, when,
+                 (long long)w->tt);
+}
+
+static void compare_stats(world *w)
+{
+    mk_view *view;
+    mk_view_stats ours;
+    const model_stats theirs = model_stats_of(w->model);
+    assert_int_equal(mk_view_at(w->store, (mk_tt){MK_OPEN_END}, 0, &view, NULL), MK_OK);
+    mk_view_get_stats(view, &ours);
+    mk_view_close(view);
+    assert_int_equal(ours.entities, theirs.n_entities);
+    assert_int_equal(ours.node_versions, theirs.n_node_versions);
+    assert_int_equal(ours.edge_versions, theirs.n_edge_versions);
+    assert_int_equal(ours.max_out_degree, theirs.max_out_degree);
+    assert_int_equal(ours.has_extent, theirs.has_vt_max);
+    if (ours.has_extent) {
+        assert_int_equal(ours.vt_min, theirs.vt_min);
+        assert_int_equal(ours.vt_max, theirs.vt_max);
+    }
+}
+
+static void compare_history(world *w, mk_view *view, mk_arena *arena, mk_str uid, int64_t as_of)
+{
+    mk_node_ref *refs;
+    size_t count;
+    const model_list expected = model_believed(w->model, arena, MODEL_NODE, &uid, as_of);
+    const uint32_t id = mk_view_entity(view, uid);
+    if (id == MK_NO_ID) {
+        assert_false(model_knows(w->model, uid));
+        return;
+    }
+    assert_int_equal(mk_view_node_refs(view, arena, id, &refs, &count, NULL), MK_OK);
+    if (count != expected.n)
+        fail_msg("MK_SEED=%llu: %zu versions of %.*s as of %lld, not %zu", (unsigned long long)w->seed,
+                 count, MK_STR_ARG(uid), (long long)as_of, expected.n);
+    for (size_t i = 0; i < count; i++) {
+        mk_node_version v;
+        assert_int_equal(mk_view_node_version(view, arena, &refs[i], &v, NULL), MK_OK);
+        assert_true(mk_str_eq((mk_str){v.vid, 24}, expected.rows[i]->vid));
+        assert_true(mk_str_eq(v.props, expected.rows[i]->props));
+        assert_true(mk_str_eq(mk_view_name(view, v.label), expected.rows[i]->label));
+        assert_int_equal(v.vt_e, expected.rows[i]->vt_e);
+        assert_true(mk_str_eq(v.source, expected.rows[i]->source));
+        assert_int_equal(v.provenance_null, expected.rows[i]->provenance_null);
+    }
+}
+
+typedef struct edge_list {
+    mk_edge_ref refs[4096];
+    size_t count;
+} edge_list;
+
+static bool add_edge(void *ctx, const mk_edge_ref *ref)
+{
+    edge_list *list = ctx;
+    assert_true(list->count < 4096);
+    list->refs[list->count++] = *ref;
+    return true;
+}
+
+static void compare_edge_lists(world *w, mk_view *view, edge_list *list, model_list expected,
+                               int64_t as_of)
+{
+    if (list->count != expected.n)
+        fail_msg("MK_SEED=%llu: %zu edges as of %lld, not %zu", (unsigned long long)w->seed,
+                 list->count, (long long)as_of, expected.n);
+    assert_int_equal(mk_view_sort_edges(view, list->refs, list->count, NULL), MK_OK);
+    for (size_t i = 0; i < list->count; i++) {
+        char eid[24], vid[24];
+        assert_int_equal(mk_view_edge_ids(view, &list->refs[i], eid, vid, NULL), MK_OK);
+        assert_true(mk_str_eq((mk_str){eid, 24}, expected.rows[i]->identity));
+        assert_true(mk_str_eq((mk_str){vid, 24}, expected.rows[i]->vid));
+    }
+}
+
+static void compare_edges(world *w, mk_view *view, mk_arena *arena, int64_t as_of)
+{
+    static edge_list list;
+    const model_list all = model_believed(w->model, arena, MODEL_EDGE, NULL, as_of);
+    list.count = 0;
+    assert_int_equal(mk_view_edges(view, &mk_edge_filter_all, add_edge, &list, NULL), MK_OK);
+    compare_edge_lists(w, view, &list, all, as_of);
+    const mk_str uid = genops_uid(&w->gen, (int)genops_below(&w->gen, (uint64_t)w->gen.options.uid_count));
+    const uint32_t id = mk_view_entity(view, uid);
+    if (id == MK_NO_ID)
+        return;
+    const int64_t lo = (int64_t)genops_below(&w->gen, 60), hi = lo + 1 + (int64_t)genops_below(&w->gen, 20);
+    const mk_edge_filter filter = {lo, hi, NULL, 0};
+    model_list part = {mk_arena_get(arena, (all.n + 1) * sizeof *all.rows), 0};
+    for (size_t i = 0; i < all.n; i++)
+        if ((mk_str_eq(all.rows[i]->src, uid) || mk_str_eq(all.rows[i]->dst, uid)) &&
+            all.rows[i]->vt_s < hi && all.rows[i]->vt_e > lo)
+            part.rows[part.n++] = all.rows[i];
+    list.count = 0;
+    assert_int_equal(mk_view_edges_of(view, id, &filter, add_edge, &list, NULL), MK_OK);
+    compare_edge_lists(w, view, &list, part, as_of);
+}
+
+static void compare_at(world *w, int64_t as_of)
+{
+    mk_view *view;
+    mk_arena arena;
+    mk_arena_init(&arena, &mk_alloc_default);
+    assert_int_equal(mk_view_at(w->store, (mk_tt){as_of}, 0, &view, NULL), MK_OK);
+    for (int i = 0; i < w->gen.options.uid_count; i++)
+        compare_history(w, view, &arena, genops_uid(&w->gen, i), as_of);
+    compare_edges(w, view, &arena, as_of);
+    mk_view_close(view);
+    mk_arena_free(&arena);
+}
+
+static void step(world *w)
+{
+    mk_buf ops, line;
+    mk_err why, model_why, err;
+    bool applied;
+    mk_buf_init(&ops, &mk_alloc_default);
+    mk_buf_init(&line, &mk_alloc_default);
+    genops_next_text(&w->gen, &ops);
+    w->tt += 1 + (int64_t)genops_below(&w->gen, 3);
+    make_line(&line, mk_buf_view(&ops), w->tt);
+    if (mk_store_replay_line(w->store, mk_buf_view(&line), true, &applied, &why, &err) != MK_OK)
+        fail_msg("MK_SEED=%llu: %s in %.*s", (unsigned long long)w->seed, err.message, (int)line.n, line.p);
+    const bool expected = model_apply_text(w->model, w->tt, mk_buf_view(&ops), &model_why);
+    if (applied != expected)
+        fail_msg("MK_SEED=%llu: %s, but the model %s: %.*s", (unsigned long long)w->seed,
+                 applied ? "applied" : why.message, expected ? "applied" : model_why.message,
+                 (int)line.n, line.p);
+    /* The model meets faults op by op, the store refuses a malformed batch whole. */
+    if (!applied && w->gen.options.malformed_percent == 0)
+        assert_int_equal(why.code, model_why.code);
+    mk_buf_free(&ops);
+    mk_buf_free(&line);
+}
+
+static void upset(world *w)
+{
+    mk_err err;
+    switch (genops_below(&w->gen, 6)) {
+    case 0: assert_int_equal(mk_store_compact(w->store, &err), MK_OK); break;
+    case 1: assert_int_equal(mk_store_checkpoint(w->store, &err), MK_OK); break;
+    case 2:
+        assert_int_equal(mk_store_replay_flush(w->store, &err), MK_OK);
+        close_store(w);
+        open_store(w);
+        break;
+    default: break;
+    }
+}
+
+static void run_history(uint64_t seed, int batches)
+{
+    world w = {.seed = seed, .model = model_new()};
+    genops_options options = genops_default;
+    options.seed = seed;
+    options.malformed_percent = seed % 3 == 0 ? 2 : 0;
+    options.ingest_percent = seed % 4 == 0 ? 40 : 10;
+    options.uid_count = 4 + (int)(seed % 6);
+    if (seed % 5 == 0)
+        options.vt_max = 8;
+    genops_init(&w.gen, &options);
+    w.tail_rows = seed % 2 ? 7 : 40;
+    tmpdir dir;
+    tmpdir_make(&dir);
+    snprintf(w.dir, sizeof w.dir, "%s/store", dir.path);
+    open_store(&w);
+    for (int i = 0; i < batches; i++) {
+        step(&w);
+        if (genops_chance(&w.gen, 20))
+            upset(&w);
+        if (i % 7 == 0) {
+            compare_digest(&w, "after a batch");
+            compare_stats(&w);
+            compare_at(&w, 1 + (int64_t)genops_below(&w.gen, (uint64_t)w.tt));
+            compare_at(&w, MK_OPEN_END);
+        }
+    }
+    assert_int_equal(mk_store_replay_flush(w.store, NULL), MK_OK);
+    close_store(&w);
+    open_store(&w);
+    compare_digest(&w, "after reopening");
+    for (int64_t as_of = 0; as_of <= w.tt; as_of += 3)
+        compare_at(&w, as_of);
+    close_store(&w);
+    model_free(w.model);
+    tmpdir_remove(&dir);
+}
+
+static void test_store__believes_what_the_model_believes(void **state)
+{
+    (void)state;
+    const char *only = getenv("MK_SEED");
+    const char *rounds = getenv("MK_ROUNDS");
+    if (only != NULL) {
+        run_history(strtoull(only, NULL, 10), 60);
+        return;
+    }
+    const uint64_t count = rounds ? strtoull(rounds, NULL, 10) : 60;
+    for (uint64_t seed = 1; seed <= count; seed++)
+        run_history(seed, 60);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_store__believes_what_the_model_believes),
+    };
+    return cmocka_run_group_tests_name("store_model", tests, NULL, NULL);
+}
