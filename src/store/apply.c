@@ -286,11 +286,11 @@ out:
     return rc;
 }
 
-/* Identity named by a ref, without registering anything; false when some part of it is unknown. */
-static bool ref_ident(const mk_store *store, const mk_op *op, mk_ident *ident)
+/* Identity that an op names, without registering anything; false when some part of it is unknown. */
+bool mk_apply__ident(const mk_store *store, const mk_op *op, bool node, mk_ident *ident)
 {
-    *ident = (mk_ident){.node = op->on_node};
-    if (op->on_node) {
+    *ident = (mk_ident){.node = node};
+    if (node) {
         ident->a = mk_dict_find(&store->entities, op->uid, store->entities.count);
         return ident->a != MK_DICT_NONE;
     }
@@ -368,7 +368,7 @@ static mk_code apply_correct(staging *s, const mk_op *op)
         goto out;
     }
     s->hit_count = 0;
-    if (ref_ident(s->store, op, &ident))
+    if (mk_apply__ident(s->store, op, op->on_node, &ident))
         MK_TRY(rc, find_believed(s, &ident, op->vt_s, op->vt_e));
     if (s->hit_count == 0) {
         rc = not_found(s, op);
@@ -396,7 +396,7 @@ static mk_code apply_retract(staging *s, const mk_op *op)
     mk_code rc = MK_OK;
     s->hit_count = 0;
     /* Overlap with [t, t + 1) is containing t; no version contains INT64_MAX. */
-    if (op->t < INT64_MAX && ref_ident(s->store, op, &ident))
+    if (op->t < INT64_MAX && mk_apply__ident(s->store, op, op->on_node, &ident))
         MK_TRY(rc, find_believed(s, &ident, op->t, op->t + 1));
     if (s->hit_count == 0) {
         rc = not_found(s, op);

@@ -288,6 +288,7 @@ MK_CHECK mk_code mk_apply__batch(mk_store *store, const mk_op *ops, size_t count
 /* Takes staged batches back, newest first, down to and including `pending`. */
 void mk_apply__undo(mk_store *store, mk_pending *pending);
 bool mk_apply__is_semantic(mk_code code);
+bool mk_apply__ident(const mk_store *store, const mk_op *op, bool node, mk_ident *ident);
 
 /* ---- publish.c: making staged batches visible; sealing ---- */
 

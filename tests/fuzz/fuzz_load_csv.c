@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mk_load__reader_init(&reader, &mk_alloc_default, mk_load__memory_read, &memory, &sink);
     load.reader = &reader;
     load.sink = &sink;
-    const mk_code rc = mk_load__csv(&load, choice & 16 ? '\\t' : ',', &err);
+    const mk_code rc = mk_load__csv(&load, choice & 16 ? '\t' : ',', &err);
     need(rc == MK_OK || (err.code == rc && err.message[0] != '\0'));
     mk_load__reader_free(&reader);
     mk_load__free(&load);
