@@ -31,7 +31,7 @@ struct mk_cli {
     bool out_is_terminal;
     bool err_is_terminal;
     bool colour; /* on standard output */
-    bool progress_shown;
+    _Atomic bool progress_shown; /* warnings come from the store's threads */
     int64_t progress_last_us;
     const mk_alloc *alloc;
 };

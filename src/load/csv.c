@@ -342,6 +342,17 @@ out:
     return rc;
 }
 
+/* Digits, a sign before them and a point among them: enough to tell numbers from dates. */
+static bool is_plain_number(mk_str text)
+{
+    size_t i = text.n > 0 && (text.p[0] == '-' || text.p[0] == '+');
+    const size_t first = i;
+
+    while (i < text.n && ((text.p[i] >= '0' && text.p[i] <= '9') || text.p[i] == '.'))
+        i++;
+    return i == text.n && i > first;
+}
+
 /* The unit of the first rows' largest start. Quoted numbers are looked at without their quotes. */
 static mk_code look_ahead(mk_load *load, csv_table *table, mk_err *err)
 {
@@ -373,7 +384,7 @@ static mk_code look_ahead(mk_load *load, csv_table *table, mk_err *err)
         if (text.n >= 2 && text.p[0] == '"')
             text = (mk_str){text.p + 1, text.n - 2};
         const mk_load_unit class = mk_load__unit_class(text);
-        numbers = numbers || (text.n > 0 && strspn(text.p, "+-0123456789.") >= text.n);
+        numbers = numbers || is_plain_number(text);
         if (class > largest)
             largest = class;
         end.at += end.whole;

@@ -459,7 +459,8 @@ static mk_code insert_newcomers(staging *s, const mk_op *op, uint32_t origin, ne
     uint32_t label;
     mk_code rc;
     MK_TRY(rc, mk_names__name(store, op->node_label, &label, s->err));
-    qsort_r(new->ids, new->count, sizeof *new->ids, compare_uids, store);
+    if (new->count > 1)
+        qsort_r(new->ids, new->count, sizeof *new->ids, compare_uids, store);
     for (size_t i = 0; i < new->count; i++) {
         const uint32_t id = new->ids[i];
         const mk_tail_row row = {.vt_s = first_seen_at(store, id)->vt_s,
@@ -693,6 +694,9 @@ mk_code mk_apply__prepare(mk_store *store, mk_err *err)
         }
     store->believed_ready = true;
 out:
+    /* Half a count would be added to by the next try; nothing else has counted yet. */
+    for (uint32_t id = 0; rc != MK_OK && id < store->entities.count; id++)
+        *mk_believed_at(store, id) = 0;
     return rc;
 }
 

@@ -144,6 +144,24 @@ mk_code mk_col_build(const mk_alloc *alloc, const int64_t *values, uint32_t rows
     return rc;
 }
 
+mk_code mk_col_from_u32(const mk_alloc *alloc, const uint32_t *values, uint32_t rows, uint32_t most,
+                        mk_col *out, mk_err *err)
+{
+    *out = (mk_col){.rows = rows, .factor = 1, .alloc = alloc, .width = width_for(most)};
+    const mk_code rc = reserve_data(out, err);
+    if (rc != MK_OK || out->width == 0)
+        return rc;
+    if (out->width == 4)
+        memcpy(out->data, values, out->data_size);
+    else if (out->width == 2)
+        for (uint32_t i = 0; i < rows; i++)
+            ((uint16_t *)out->data)[i] = (uint16_t)values[i];
+    else
+        for (uint32_t i = 0; i < rows; i++)
+            ((uint8_t *)out->data)[i] = (uint8_t)values[i];
+    return MK_OK;
+}
+
 void mk_col_free(mk_col *col)
 {
     mk_free(col->alloc, col->data, col->data_size);

@@ -42,6 +42,9 @@ static inline uint32_t mk_col_u32(const mk_col *col, uint32_t row)
 /* Packs values[0..rows). Frees nothing on failure but what it made itself. */
 MK_CHECK mk_code mk_col_build(const mk_alloc *alloc, const int64_t *values, uint32_t rows,
                               mk_col *out, mk_err *err);
+/* Packs small unsigned values, none above `most`, without looking for a base or a factor. */
+MK_CHECK mk_code mk_col_from_u32(const mk_alloc *alloc, const uint32_t *values, uint32_t rows,
+                                 uint32_t most, mk_col *out, mk_err *err);
 void mk_col_free(mk_col *col);
 /* values[0..count) of rows [from, from + count). */
 void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *values);

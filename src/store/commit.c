@@ -108,11 +108,16 @@ static void settle(mk_store *store, mk_pending *last, size_t frame_size)
 }
 
 /* Upkeep after a commit is not the caller's business: what fails is logged and tried again. */
-static void upkeep(mk_store *store)
+static void tidy_or_warn(mk_store *store)
 {
     mk_err err;
     if (mk_commit__tidy(store, &err) != MK_OK)
         mk_store__log(store, MK_LOG_WARN, "sealing failed and will be tried again: %s", err.message);
+}
+
+static void upkeep(mk_store *store)
+{
+    tidy_or_warn(store);
     if (!store->options.manual && store->log_bytes_since >= store->options.tail_log_bytes &&
         !store->upkeep_wanted) {
         store->upkeep_wanted = true;
@@ -147,7 +152,8 @@ static void lead(mk_store *store)
         settle(store, last, lines.n);
     } else {
         take_all_back(store, &err);
-        if (strcmp(err.reason, "no_space") != 0)
+        /* Anything else (no space, no memory, a write that was cut back) left the log as it was. */
+        if (strcmp(err.reason, "writer_stopped") == 0 || err.code == MK_E_INTERNAL)
             mk_commit__refuse(store, &err);
     }
     upkeep(store);
@@ -283,6 +289,13 @@ static mk_code commit(mk_store *store, const mk_op *ops, size_t count, mk_str re
         if (err != NULL)
             *err = store->refusal;
         return store->refusal.code;
+    }
+    /* Lines that replay has folded go first, in a frame of their own: were they in this batch's, a full
+     * disk would take them back with it. */
+    if (store->pending_first == NULL && store->group.n != 0) {
+        rc = mk_commit__flush(store, err);
+        if (rc != MK_OK)
+            return rc;
     }
     if (request_uid.n != 0) {
         bool found;
@@ -431,7 +444,8 @@ mk_code mk_commit__fold(mk_store *store, mk_str line, bool check_id, bool *appli
     mk_publish__upto(store, pending);
     *applied = true;
     note_growth(store, bulk);
-    rc = mk_commit__tidy(store, err);
+    /* The record is applied whatever becomes of this. */
+    tidy_or_warn(store);
 out:
     return rc;
 }
@@ -439,16 +453,21 @@ out:
 mk_code mk_commit__fold_frame(mk_store *store, const mk_frame *frame, mk_err *err)
 {
     mk_str rest = frame->lines;
-    while (rest.n != 0) {
+    for (uint32_t line = 0; rest.n != 0; line++) {
         const char *lf = memchr(rest.p, '\n', rest.n);
         const size_t size = lf ? (size_t)(lf - rest.p) + 1 : rest.n;
         bool applied;
-        const mk_code rc = mk_commit__fold(store, (mk_str){rest.p, size}, false, &applied, NULL, err);
-        if (rc != MK_OK)
-            return rc;
+        if (line >= store->frame_lines_done) {
+            const mk_code rc =
+                mk_commit__fold(store, (mk_str){rest.p, size}, false, &applied, NULL, err);
+            if (rc != MK_OK)
+                return rc;
+            store->frame_lines_done++;
+        }
         rest.p += size;
         rest.n -= size;
     }
+    store->frame_lines_done = 0;
     store->log_bytes_since += frame->lines.n;
     return MK_OK;
 }
@@ -477,6 +496,12 @@ mk_code mk_store_replay_line(mk_store *store, mk_str line, bool check_id, bool *
     pthread_mutex_lock(&store->mutex);
     const uint32_t records = store->group_records;
     const mk_tt first = store->group_first_tt;
+    /* Room for the line before it is folded: what is applied must reach the log. */
+    if (mk_buf_room(&store->group, line.n + 1) == NULL) {
+        store->group.failed = false;
+        rc = mk_fail_nomem(err);
+        goto out;
+    }
     MK_TRY(rc, mk_commit__fold(store, line, check_id, applied, why, err));
     store->group_records = records + 1;
     store->group_first_tt = records ? first : store->staged_tt;

@@ -1,6 +1,7 @@
 /* compact.c — merging segments and moving ended rows out of the way. Layer: store, internal.
  *
- * Segments of one lane are kept in size classes a factor of four apart; four of a class are merged.
+ * Segments of one lane are kept in size classes a factor of eight apart; eight of a class are merged, so
+ * that a row is rewritten once or twice before it rests.
  * A segment with more than a twentieth of its rows ended is rewritten alone. Ended rows go to past
  * segments, so that a scan of what is believed now does not meet them. No row is dropped. */
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 /* Above this a merge gains nothing: about the size of a file (STORAGE.md). */
 #define FULL_ROWS (UINT32_C(1) << 20)
-#define CLASS_WIDTH 4u
+#define CLASS_WIDTH 8u
 
 static unsigned size_class(uint32_t rows)
 {
@@ -45,39 +46,97 @@ static mk_code make_room(gathering *g, int which, mk_rows *rows, uint32_t count,
     return MK_OK;
 }
 
+/* New codes of a segment's props texts, filled as they are met. */
+typedef struct text_map {
+    mk_segment *segment;
+    mk_texts *texts;
+    const mk_alloc *alloc;
+    uint32_t *codes; /* MK_NONE: not met yet */
+    uint32_t count;
+} text_map;
+
+static mk_code open_map(text_map *map, mk_err *err)
+{
+    const mk_col *ends;
+    mk_code rc;
+    MK_TRY(rc, mk_segment_col(map->segment, MK_C_PROPS_ENDS, &ends, err));
+    map->count = ends->rows;
+    map->codes = mk_new(map->alloc, (size_t)map->count * sizeof *map->codes);
+    if (map->codes == NULL)
+        rc = mk_fail_nomem(err);
+    else
+        memset(map->codes, 0xFF, (size_t)map->count * sizeof *map->codes);
+out:
+    return rc;
+}
+
+static mk_code map_text(text_map *map, uint32_t row, uint32_t old, uint32_t *code, mk_err *err)
+{
+    mk_str text;
+    mk_code rc = MK_OK;
+    if (old < map->count && map->codes[old] != MK_NONE) {
+        *code = map->codes[old];
+        goto out;
+    }
+    MK_TRY(rc, mk_segment_props(map->segment, row, &text, err)); /* checks `old` */
+    MK_TRY(rc, mk_texts_code(map->texts, text, code, err));
+    map->codes[old] = *code;
+out:
+    return rc;
+}
+
+/* Every row of a segment without ends, a column at a time. */
+static void copy_columns(mk_rows *to, mk_segment *segment, const mk_col **cols)
+{
+    const uint32_t at = to->count;
+    for (int id = 0; id < MK_C_ROW_COLUMNS; id++)
+        mk_col_read(cols[id], 0, segment->rows, to->col[id] + at);
+    to->count += segment->rows;
+}
+
+/* The rows that `want_ended` selects, one by one. */
+static void pick_rows(mk_rows *to, mk_segment *segment, const mk_col **cols, bool want_ended)
+{
+    for (uint32_t row = 0; row < segment->rows; row++) {
+        const uint32_t seq_e = mk_segment_end_seq(segment, row);
+        if ((seq_e != MK_SEQ_OPEN) != want_ended)
+            continue;
+        const uint32_t i = to->count++;
+        for (int id = 0; id < MK_C_ROW_COLUMNS; id++)
+            to->col[id][i] = mk_col_get(cols[id], row);
+        to->col[MK_C_SEQ_E][i] = seq_e;
+        /* The text is looked up by row; keep it until the map has run. */
+        to->col[MK_C_PROPS][i] = (int64_t)row << 32 | to->col[MK_C_PROPS][i];
+    }
+}
+
 /* Appends the rows of a segment that `want_ended` selects. */
 static mk_code gather(gathering *g, mk_segment *segment, uint32_t number, bool want_ended, mk_err *err)
 {
     mk_rows *to = want_ended ? &g->past : &g->current;
-    mk_texts *texts = want_ended ? &g->past_texts : &g->current_texts;
-    uint32_t *origin = g->origin_segment[want_ended];
+    text_map map = {segment, want_ended ? &g->past_texts : &g->current_texts, g->store->alloc, NULL, 0};
     const mk_col *cols[MK_C_ROW_COLUMNS];
-    mk_str last = {NULL, 0};
-    uint32_t last_code = 0;
+    const uint32_t from = to->count;
+    const bool whole = segment->past || segment->ended == 0;
     mk_code rc = MK_OK;
     for (int id = 0; id < MK_C_ROW_COLUMNS; id++)
         MK_TRY(rc, mk_segment_col(segment, (mk_col_id)id, &cols[id], err));
-    for (uint32_t row = 0; row < segment->rows; row++) {
-        const uint32_t seq_e = segment->past ? mk_col_u32(cols[MK_C_SEQ_E], row)
-                                             : mk_segment_end_seq(segment, row);
-        mk_str text;
-        if ((seq_e != MK_SEQ_OPEN) != want_ended)
-            continue;
-        MK_TRY(rc, mk_segment_props(segment, row, &text, err));
-        if (text.p != last.p || text.n != last.n) {
-            MK_TRY(rc, mk_texts_code(texts, text, &last_code, err));
-            last = text;
-        }
-        const uint32_t i = to->count++;
-        for (int id = 0; id < MK_C_ROW_COLUMNS; id++)
-            to->col[id][i] = mk_col_get(cols[id], row);
-        to->col[MK_C_VT_E][i] =
-            mk_end_of(segment, to->col[MK_C_VT_S][i], to->col[MK_C_VT_E][i]);
-        to->col[MK_C_PROPS][i] = last_code;
-        to->col[MK_C_SEQ_E][i] = seq_e;
-        origin[i] = number;
+    MK_TRY(rc, open_map(&map, err));
+    if (whole)
+        copy_columns(to, segment, cols);
+    else
+        pick_rows(to, segment, cols, want_ended);
+    for (uint32_t i = from; i < to->count; i++) {
+        const int64_t packed = to->col[MK_C_PROPS][i];
+        uint32_t code = 0;
+        MK_TRY(rc, map_text(&map, whole ? i - from : (uint32_t)(packed >> 32), (uint32_t)packed, &code,
+                            err));
+        to->col[MK_C_PROPS][i] = code;
+        to->col[MK_C_VT_E][i] = mk_end_of(segment, to->col[MK_C_VT_S][i], to->col[MK_C_VT_E][i]);
+        g->origin_segment[want_ended][i] = number;
     }
 out:
+    mk_free(map.alloc, map.codes, (size_t)map.count * sizeof *map.codes);
     return rc;
 }
 
@@ -210,7 +269,7 @@ static size_t choose(const mk_segment_list *list, bool past, bool all, mk_segmen
                 return 1;
             }
         }
-    /* On demand everything below the full size is brought together; else four of a class. */
+    /* On demand everything below the full size is brought together; else eight of a class. */
     for (unsigned class = 0; class < 16; class++) {
         size_t count = 0;
         uint64_t rows = 0;

@@ -15,13 +15,14 @@
 #include "store/internal.h"
 
 #define MANIFEST "MANIFEST"
-#define FORMAT 1
+#define FORMAT 2
 #define MANIFEST_MAX ((size_t)64 << 20)
 #define PATH_MAX_SIZE 4096
 
-/* Append-only files: bytes and items that the newest manifest covers. */
+/* Append-only files: bytes and items that the newest manifest covers, and their checksum, which goes
+ * on from item to item. */
 typedef struct tape {
-    uint64_t bytes;
+    uint64_t bytes, sum;
     uint32_t items;
 } tape;
 
@@ -29,6 +30,7 @@ struct mk_files {
     uint64_t generation;
     tape entities, names, origins;
     uint32_t batches;
+    uint64_t batches_sum, degree_sum;
     char degree[64]; /* file of degrees, "" when there is none */
 };
 
@@ -48,6 +50,11 @@ static mk_code damaged(const char *what, mk_err *err)
 }
 
 /* ---- append-only files ---- */
+
+static uint64_t sum_on(uint64_t sum, uint64_t item)
+{
+    return mk_mix64(sum + item + UINT64_C(0x9E3779B97F4A7C15));
+}
 
 static mk_code append_bytes(mk_store *store, const char *name, uint64_t at, mk_str bytes, mk_err *err)
 {
@@ -71,10 +78,12 @@ static mk_code append_dict(mk_store *store, const char *name, const mk_dict *dic
                            const tape *from, tape *to, mk_err *err)
 {
     mk_buf buf;
+    uint64_t sum = from->sum;
     mk_code rc;
     mk_buf_init(&buf, store->alloc);
     for (uint32_t code = from->items; code < count; code++) {
         const mk_str text = mk_dict_text(dict, code);
+        sum = sum_on(sum, mk_checksum64(text.p, text.n));
         uint8_t size[4];
         mk_put_u32(size, (uint32_t)text.n);
         mk_buf_put(&buf, size, sizeof size);
@@ -82,13 +91,13 @@ static mk_code append_dict(mk_store *store, const char *name, const mk_dict *dic
     }
     MK_TRY(rc, mk_buf_done(&buf, err));
     MK_TRY(rc, append_bytes(store, name, from->bytes, mk_buf_view(&buf), err));
-    *to = (tape){from->bytes + buf.n, count};
+    *to = (tape){from->bytes + buf.n, sum, count};
 out:
     mk_buf_free(&buf);
     return rc;
 }
 
-static mk_code append_batches(mk_store *store, uint32_t from, uint32_t to, mk_err *err)
+static mk_code append_batches(mk_store *store, uint32_t from, uint32_t to, uint64_t *sum, mk_err *err)
 {
     mk_buf buf;
     mk_code rc;
@@ -96,6 +105,7 @@ static mk_code append_batches(mk_store *store, uint32_t from, uint32_t to, mk_er
     for (uint32_t seq = from + 1; seq <= to; seq++) {
         uint8_t tt[8];
         mk_put_u64(tt, (uint64_t)mk_batch_tt(store, seq));
+        *sum = sum_on(*sum, (uint64_t)mk_batch_tt(store, seq));
         mk_buf_put(&buf, tt, sizeof tt);
     }
     MK_TRY(rc, mk_buf_done(&buf, err));
@@ -263,13 +273,17 @@ static void put_pos(mk_buf *out, const mk_log_pos *pos)
 
 static void put_tape(mk_buf *out, const char *name, const tape *t)
 {
-    mk_buf_printf(out, ",\"%s\":[%" PRIu32 ",%" PRIu64 "]", name, t->items, t->bytes);
+    mk_buf_printf(out, ",\"%s\":[%" PRIu32 ",%" PRIu64 ",%" PRId64 "]", name, t->items, t->bytes,
+                  (int64_t)t->sum);
 }
 
 static void put_manifest(mk_buf *out, const snapshot *s)
 {
-    mk_buf_printf(out, "{\"batches\":%" PRIu32 ",\"degree\":\"%s\",\"degree_max\":[%" PRIu32 ",%" PRIu32 "]",
-                  s->next.batches, s->next.degree, s->degree_max_user, s->degree_max_all);
+    mk_buf_printf(out,
+                  "{\"batches\":%" PRIu32 ",\"batches_sum\":%" PRId64
+                  ",\"degree\":\"%s\",\"degree_max\":[%" PRIu32 ",%" PRIu32 "],\"degree_sum\":%" PRId64,
+                  s->next.batches, (int64_t)s->next.batches_sum, s->next.degree, s->degree_max_user,
+                  s->degree_max_all, (int64_t)s->next.degree_sum);
     put_tape(out, "entities", &s->next.entities);
     mk_buf_printf(out, ",\"format\":%d,\"generation\":%" PRIu64, FORMAT, s->next.generation);
     mk_buf_z(out, ",\"log\":");
@@ -353,7 +367,8 @@ static mk_code write_snapshot(mk_store *store, snapshot *s, mk_err *err)
     mk_buf manifest;
     mk_code rc = MK_OK;
     mk_buf_init(&manifest, store->alloc);
-    s->next.generation = old->generation + 1;
+    /* Names are used once: after a failure it is unknown whether the disk has this number's manifest. */
+    s->next.generation = ++store->files->generation;
     snprintf(dir, sizeof dir, "%s/data", store->dir);
     MK_TRY(rc, store->fs->make_dir(store->fs->ctx, dir, err));
     MK_TRY(rc, write_segments(store, s, err));
@@ -363,11 +378,13 @@ static mk_code write_snapshot(mk_store *store, snapshot *s, mk_err *err)
                            &s->next.names, err));
     MK_TRY(rc, append_dict(store, "origins", &store->origins, s->next.origins.items, &old->origins,
                            &s->next.origins, err));
-    MK_TRY(rc, append_batches(store, old->batches, s->seq, err));
+    s->next.batches_sum = old->batches_sum;
+    MK_TRY(rc, append_batches(store, old->batches, s->seq, &s->next.batches_sum, err));
     s->next.batches = s->seq;
     snprintf(s->next.degree, sizeof s->next.degree, "degree-%" PRIu64, s->next.generation);
     MK_TRY(rc, append_bytes(store, s->next.degree, 0,
                             (mk_str){(const char *)s->degrees, (size_t)s->entities * 8}, err));
+    s->next.degree_sum = mk_checksum64(s->degrees, (size_t)s->entities * 8);
     if (s->entities == 0)
         s->next.degree[0] = 0;
     put_manifest(&manifest, s);
@@ -413,7 +430,7 @@ mk_code mk_store_checkpoint(mk_store *store, mk_err *err)
         rc = write_snapshot(store, &s, err);
     if (rc == MK_OK) {
         pthread_mutex_lock(&store->mutex);
-        store->log_bytes_since -= s.log_bytes;
+        store->log_bytes_since -= s.log_bytes < store->log_bytes_since ? s.log_bytes : store->log_bytes_since;
         pthread_mutex_unlock(&store->mutex);
     }
     free_snapshot(store, &s);
@@ -450,12 +467,12 @@ static bool get_pos(const mk_json *json, mk_log_pos *pos)
 
 static bool get_tape(const mk_json *json, tape *out)
 {
-    int64_t items, bytes;
-    if (json == NULL || json->kind != MK_JSON_ARRAY || json->n != 2 ||
-        !get_int(&json->items[0], &items) || !get_int(&json->items[1], &bytes) || items < 0 ||
-        bytes < 0)
+    int64_t items, bytes, sum;
+    if (json == NULL || json->kind != MK_JSON_ARRAY || json->n != 3 ||
+        !get_int(&json->items[0], &items) || !get_int(&json->items[1], &bytes) ||
+        !get_int(&json->items[2], &sum) || items < 0 || items > UINT32_MAX - 1 || bytes < 0)
         return false;
-    *out = (tape){(uint64_t)bytes, (uint32_t)items};
+    *out = (tape){(uint64_t)bytes, (uint64_t)sum, (uint32_t)items};
     return true;
 }
 
@@ -464,18 +481,24 @@ static mk_code read_tape(mk_store *store, const char *name, uint64_t bytes, mk_b
     char path[PATH_MAX_SIZE];
     const mk_fs *fs = store->fs;
     mk_file *file = NULL;
+    uint64_t there;
     size_t got = 0;
     mk_code rc = MK_OK;
     mk_buf_clear(buf);
     if (bytes == 0)
         return MK_OK;
     MK_TRY(rc, path_of(store, path, name, err));
+    MK_TRY(rc, fs->open(fs->ctx, path, MK_OPEN_READ, &file, err));
+    MK_TRY(rc, fs->size(fs->ctx, file, &there, err));
+    if (there < bytes) { /* before any memory is taken for it */
+        rc = damaged(name, err);
+        goto out;
+    }
     char *room = mk_buf_room(buf, bytes);
     if (room == NULL) {
         rc = mk_fail_nomem(err);
         goto out;
     }
-    MK_TRY(rc, fs->open(fs->ctx, path, MK_OPEN_READ, &file, err));
     MK_TRY(rc, fs->read_at(fs->ctx, file, room, bytes, 0, &got, err));
     buf->n = got;
     if (got != bytes)
@@ -490,7 +513,11 @@ typedef mk_code add_text(mk_store *store, mk_str text, uint32_t *code, mk_err *e
 
 static mk_code add_origin(mk_store *store, mk_str text, uint32_t *code, mk_err *err)
 {
-    if (text.n != 8)
+    uint32_t key[2];
+    if (text.n != sizeof key)
+        return damaged("origins", err);
+    memcpy(key, text.p, sizeof key);
+    if (key[0] >= store->names.count || (key[1] != MK_NONE && key[1] >= store->names.count))
         return damaged("origins", err);
     return mk_dict_add(&store->origins, text, code, err);
 }
@@ -502,6 +529,7 @@ static mk_code load_dict(mk_store *store, const char *name, const tape *t, add_t
     mk_buf_init(&buf, store->alloc);
     MK_TRY(rc, read_tape(store, name, t->bytes, &buf, err));
     size_t at = 0;
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < t->items; i++) {
         uint32_t code;
         if (buf.n - at < 4 || buf.n - at - 4 < mk_get_u32((const uint8_t *)buf.p + at)) {
@@ -509,6 +537,7 @@ static mk_code load_dict(mk_store *store, const char *name, const tape *t, add_t
             goto out;
         }
         const uint32_t size = mk_get_u32((const uint8_t *)buf.p + at);
+        sum = sum_on(sum, mk_checksum64(buf.p + at + 4, size));
         MK_TRY(rc, add(store, (mk_str){buf.p + at + 4, size}, &code, err));
         if (code != i) {
             rc = damaged(name, err);
@@ -516,7 +545,7 @@ static mk_code load_dict(mk_store *store, const char *name, const tape *t, add_t
         }
         at += 4 + (size_t)size;
     }
-    if (at != buf.n)
+    if (at != buf.n || sum != t->sum)
         rc = damaged(name, err);
 out:
     mk_buf_free(&buf);
@@ -530,9 +559,14 @@ static mk_code load_batches(mk_store *store, uint32_t count, mk_err *err)
     mk_buf_init(&buf, store->alloc);
     MK_TRY(rc, read_tape(store, "batches", (uint64_t)count * 8, &buf, err));
     MK_TRY(rc, mk_geo_reserve(&store->batches, store->alloc, count, sizeof(int64_t), err));
-    for (uint32_t seq = 1; seq <= count; seq++)
-        *(int64_t *)mk_geo_at(&store->batches, seq, sizeof(int64_t)) =
-            (int64_t)mk_get_u64((const uint8_t *)buf.p + 8 * (size_t)(seq - 1));
+    uint64_t sum = 0;
+    for (uint32_t seq = 1; seq <= count; seq++) {
+        const uint64_t tt = mk_get_u64((const uint8_t *)buf.p + 8 * (size_t)(seq - 1));
+        *(int64_t *)mk_geo_at(&store->batches, seq, sizeof(int64_t)) = (int64_t)tt;
+        sum = sum_on(sum, tt);
+    }
+    if (sum != store->files->batches_sum)
+        rc = damaged("batches", err);
 out:
     mk_buf_free(&buf);
     return rc;
@@ -544,6 +578,10 @@ static mk_code load_degrees(mk_store *store, const char *name, uint32_t count, m
     mk_code rc;
     mk_buf_init(&buf, store->alloc);
     MK_TRY(rc, read_tape(store, name, (uint64_t)count * 8, &buf, err));
+    if (mk_checksum64(buf.p, buf.n) != store->files->degree_sum) {
+        rc = damaged(name, err);
+        goto out;
+    }
     for (uint32_t id = 0; id < count; id++) {
         uint32_t *degree = mk_geo_at(&store->degree, id, 2 * sizeof(uint32_t));
         degree[0] = mk_get_u32((const uint8_t *)buf.p + 8 * (size_t)id);
@@ -566,6 +604,8 @@ static mk_code load_segment(mk_store *store, uint64_t id, uint64_t ends_version,
         rc = damaged(name, err);
         goto out;
     }
+    segment->limits = (mk_code_limits){store->entities.count, store->names.count, store->origins.count,
+                                       store->files->batches};
     if (ends_version != 0) {
         snprintf(name, sizeof name, "%012" PRIu64 "-%" PRIu64 ".ends", id, ends_version);
         MK_TRY(rc, path_of(store, path, name, err));
@@ -628,11 +668,13 @@ static mk_code load_root(mk_store *store, const mk_json *root, mk_err *err)
 {
     mk_files *files = store->files;
     const mk_json *degree = mk_json_get(root, "degree"), *most = mk_json_get(root, "degree_max");
-    int64_t format, generation, batches, next_segment, max_user, max_all;
+    int64_t format, generation, batches, batches_sum, degree_sum, next_segment, max_user, max_all;
     mk_code rc = MK_OK;
     if (!get_int(mk_json_get(root, "format"), &format) || format != FORMAT ||
         !get_int(mk_json_get(root, "generation"), &generation) ||
-        !get_int(mk_json_get(root, "batches"), &batches) ||
+        !get_int(mk_json_get(root, "batches"), &batches) || batches < 0 || batches >= MK_SEQ_OPEN ||
+        !get_int(mk_json_get(root, "batches_sum"), &batches_sum) ||
+        !get_int(mk_json_get(root, "degree_sum"), &degree_sum) ||
         !get_int(mk_json_get(root, "next_segment"), &next_segment) ||
         !get_int(mk_json_get(root, "next_disc"), &store->next_disc) ||
         !get_tape(mk_json_get(root, "entities"), &files->entities) ||
@@ -646,6 +688,8 @@ static mk_code load_root(mk_store *store, const mk_json *root, mk_err *err)
         return damaged(MANIFEST, err);
     files->generation = (uint64_t)generation;
     files->batches = (uint32_t)batches;
+    files->batches_sum = (uint64_t)batches_sum;
+    files->degree_sum = (uint64_t)degree_sum;
     memcpy(files->degree, degree->text.p, degree->text.n);
     files->degree[degree->text.n] = 0;
     store->next_segment_id = (uint64_t)next_segment;
@@ -680,6 +724,8 @@ static mk_code read_manifest(const mk_store *store, mk_buf *buf, bool *found, mk
     rc = mk_fs_read_all(store->fs, path, MANIFEST_MAX, buf, err);
     if (rc == MK_E_NOT_FOUND)
         return MK_OK;
+    if (rc == MK_E_LIMIT)
+        return damaged(MANIFEST, err);
     if (rc != MK_OK)
         return rc;
     char sum[24];

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "base/recycle.h"
 #include "store/dict.h"
 #include "store/log.h"
 #include "store/record.h"
@@ -124,7 +125,8 @@ typedef struct mk_files mk_files; /* what is on disk: checkpoint.c */
 
 struct mk_store {
     mk_store_options options;
-    const mk_alloc *alloc;
+    mk_recycler recycler; /* over options.alloc */
+    const mk_alloc *alloc; /* of the recycler */
     const mk_fs *fs;
     char *dir;
     char id[33];
@@ -205,6 +207,7 @@ struct mk_store {
     pthread_mutex_t upkeep_mutex; /* one checkpoint or compaction at a time */
     uint64_t log_bytes_since;     /* log bytes since the last checkpoint */
     uint32_t ends_since;          /* ends noted since the last checkpoint */
+    uint32_t frame_lines_done; /* lines folded of a frame whose folding failed half-way, for the next try */
     bool loading_checkpoint; /* opening: what fails now is the checkpoint, not the log */
     bool believed_ready; /* `believed` was counted from the segments */
 };

@@ -3,6 +3,8 @@
 
 unsigned mk_class_of_uid(mk_str uid)
 {
+    if (uid.n < 3 || (uid.p[0] != 't' && uid.p[0] != 'o' && uid.p[0] != 'm'))
+        return MK_CLASS_USER;
     if (mk_str_starts(uid, MK_STR("tk:")))
         return MK_CLASS_RESOLUTION;
     if (mk_str_starts(uid, MK_STR("okf:")))

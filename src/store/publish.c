@@ -54,8 +54,12 @@ void mk_publish__fill(mk_store *store, mk_state *state)
     state->first[MK_LANE_COUNT] = at;
     state->chunks = (mk_tail_chunk **)(state->room + at);
     state->chunk_base = store->chunk_base;
-    state->chunk_count = (uint32_t)store->chunk_count;
-    for (size_t i = 0; i < store->chunk_count; i++)
+    /* Only chunks with visible rows: batches staged on top may have added more than there is room for. */
+    const uint32_t chunks = (state->tail_hi + MK_TAIL_CHUNK - 1) / MK_TAIL_CHUNK;
+    state->chunk_count = chunks > store->chunk_base ? chunks - store->chunk_base : 0;
+    if (state->chunk_count > store->chunk_count)
+        state->chunk_count = (uint32_t)store->chunk_count;
+    for (size_t i = 0; i < state->chunk_count; i++)
         state->chunks[i] = store->chunks[i];
     mk_state *old = atomic_exchange(&store->state, state);
     if (old != NULL)

@@ -69,9 +69,9 @@ static mk_code sort_ties(const mk_rows *rows, uint32_t *order, mk_tie_fn *tie, v
     return MK_OK;
 }
 
-/* order[] becomes the rows in scan order. */
+/* order[] becomes the rows in scan order; *identity tells that they are in it already. */
 static mk_code scan_order(const mk_alloc *alloc, const mk_rows *rows, uint32_t *order,
-                          mk_tie_fn *tie, void *ctx, mk_err *err)
+                          bool *identity, mk_tie_fn *tie, void *ctx, mk_err *err)
 {
     const uint32_t n = rows->count;
     const int64_t *vt_s = rows->col[MK_C_VT_S];
@@ -92,7 +92,11 @@ static mk_code scan_order(const mk_alloc *alloc, const mk_rows *rows, uint32_t *
             order[i] = sorted[i].value;
         mk_free(alloc, pairs, size);
     }
-    return sort_ties(rows, order, tie, ctx, err);
+    const mk_code rc = sort_ties(rows, order, tie, ctx, err);
+    *identity = rc == MK_OK;
+    for (uint32_t i = 0; i < n && *identity; i++)
+        *identity = order[i] == i;
+    return rc;
 }
 
 /* ---- columns ---- */
@@ -201,21 +205,21 @@ out:
 
 /* Scratch for one list: everything of the size of the rows or of the key range. */
 typedef struct list_scratch {
-    int64_t *rows, *keys, *starts;
+    uint32_t *key_of, *rows;
+    int64_t *keys, *starts;
 } list_scratch;
 
 /* Few keys over a narrow range: count, and let the starts be indexed by key when at least a quarter
  * of the range is used. Returns the number of keys written. */
-static uint32_t count_into(const mk_col *col, uint32_t low, uint32_t range, int64_t *count,
+static uint32_t count_into(uint32_t rows, uint32_t low, uint32_t range, uint32_t *count,
                            list_scratch *s)
 {
     memset(count, 0, ((size_t)range + 1) * sizeof *count);
-    for (uint32_t i = 0; i < col->rows; i++)
-        count[mk_col_u32(col, i) - low]++;
-    uint32_t distinct = 0;
-    int64_t sum = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        count[s->key_of[i] - low]++;
+    uint32_t distinct = 0, sum = 0;
     for (uint32_t k = 0; k < range; k++) {
-        const int64_t n = count[k];
+        const uint32_t n = count[k];
         distinct += n != 0;
         count[k] = sum;
         sum += n;
@@ -223,24 +227,24 @@ static uint32_t count_into(const mk_col *col, uint32_t low, uint32_t range, int6
     const bool dense = range <= 4 * (uint64_t)distinct;
     uint32_t keys = 0;
     for (uint32_t k = 0; k < range; k++) {
-        const int64_t next = k + 1 < range ? count[k + 1] : sum;
+        const uint32_t next = k + 1 < range ? count[k + 1] : sum;
         if (!dense && next == count[k])
             continue;
         s->keys[keys] = (int64_t)low + k;
         s->starts[keys++] = count[k];
     }
-    for (uint32_t i = 0; i < col->rows; i++)
-        s->rows[count[mk_col_u32(col, i) - low]++] = i;
+    for (uint32_t i = 0; i < rows; i++)
+        s->rows[count[s->key_of[i] - low]++] = i;
     return keys;
 }
 
-static uint32_t sort_into(const mk_col *col, pair *pairs, list_scratch *s)
+static uint32_t sort_into(uint32_t rows, pair *pairs, list_scratch *s)
 {
-    for (uint32_t i = 0; i < col->rows; i++)
-        pairs[i] = (pair){mk_col_u32(col, i), i};
-    const pair *sorted = radix_sort(pairs, pairs + col->rows, col->rows);
+    for (uint32_t i = 0; i < rows; i++)
+        pairs[i] = (pair){s->key_of[i], i};
+    const pair *sorted = radix_sort(pairs, pairs + rows, rows);
     uint32_t keys = 0;
-    for (uint32_t i = 0; i < col->rows; i++) {
+    for (uint32_t i = 0; i < rows; i++) {
         s->rows[i] = sorted[i].value;
         if (i == 0 || sorted[i].key != sorted[i - 1].key) {
             s->keys[keys] = (int64_t)sorted[i].key;
@@ -250,39 +254,65 @@ static uint32_t sort_into(const mk_col *col, pair *pairs, list_scratch *s)
     return keys;
 }
 
-static mk_code build_list(mk_segment *segment, mk_col_id by, mk_col_id keys_id, mk_err *err)
+/* Row numbers as a column: known to run from 0 to rows - 1, so nothing is looked for. */
+static mk_code set_row_list(mk_segment *segment, mk_col_id id, const uint32_t *rows, uint32_t count,
+                            mk_err *err)
+{
+    mk_loaded_col *loaded = mk_new(segment->alloc, sizeof *loaded);
+    if (loaded == NULL)
+        return mk_fail_nomem(err);
+    const mk_code rc = mk_col_from_u32(segment->alloc, rows, count, count - 1, &loaded->col, err);
+    if (rc != MK_OK) {
+        mk_free(segment->alloc, loaded, sizeof *loaded);
+        return rc;
+    }
+    atomic_store_explicit(&segment->cols[id], loaded, memory_order_release);
+    return MK_OK;
+}
+
+static mk_code build_list(mk_segment *segment, const mk_rows *rows, const uint32_t *order,
+                          mk_col_id by, mk_col_id keys_id, mk_err *err)
 {
     const mk_alloc *alloc = segment->alloc;
-    const mk_col *col = &atomic_load(&segment->cols[by])->col;
+    const uint32_t n = rows->count;
+    const size_t row_room = (size_t)n * 2 * sizeof(uint32_t);
     uint32_t low = UINT32_MAX, high = 0;
-    for (uint32_t i = 0; i < col->rows; i++) {
-        const uint32_t key = mk_col_u32(col, i);
+    list_scratch s = {0};
+    size_t key_room = 0, work_room = 0;
+    void *work = NULL;
+    mk_code rc = MK_OK;
+    s.key_of = mk_new(alloc, row_room);
+    if (s.key_of == NULL) {
+        rc = mk_fail_nomem(err);
+        goto out;
+    }
+    s.rows = s.key_of + n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t key = (uint32_t)rows->col[by][order ? order[i] : i];
+        s.key_of[i] = key;
         low = key < low ? key : low;
         high = key > high ? key : high;
     }
     const uint64_t range = (uint64_t)high - low + 1;
-    const bool narrow = range <= 4 * (uint64_t)col->rows + 1024;
-    const size_t key_room = (narrow ? (size_t)range : col->rows) * sizeof(int64_t);
-    const size_t row_room = (size_t)col->rows * sizeof(int64_t);
-    const size_t work_room = narrow ? key_room + sizeof(int64_t) : (size_t)col->rows * 2 * sizeof(pair);
-    const size_t room = row_room + 2 * key_room;
-    char *scratch = mk_new(alloc, room);
-    void *work = mk_new(alloc, work_room);
-    mk_code rc = MK_OK;
-    if (scratch == NULL || work == NULL) {
+    const bool narrow = range <= 4 * (uint64_t)n + 1024;
+    key_room = (narrow ? (size_t)range : n) * 2 * sizeof(int64_t);
+    work_room = narrow ? ((size_t)range + 1) * sizeof(uint32_t) : (size_t)n * 2 * sizeof(pair);
+    s.keys = mk_new(alloc, key_room);
+    work = mk_new(alloc, work_room);
+    if (s.keys == NULL || work == NULL) {
         rc = mk_fail_nomem(err);
         goto out;
     }
-    list_scratch s = {(int64_t *)scratch, (int64_t *)(scratch + row_room),
-                      (int64_t *)(scratch + row_room + key_room)};
+    s.starts = s.keys + (narrow ? (size_t)range : n);
     const uint32_t keys =
-        narrow ? count_into(col, low, (uint32_t)range, work, &s) : sort_into(col, work, &s);
+        narrow ? count_into(n, low, (uint32_t)range, work, &s) : sort_into(n, work, &s);
     MK_TRY(rc, set_col(segment, keys_id, s.keys, keys, err));
     MK_TRY(rc, set_col(segment, keys_id + 1, s.starts, keys, err));
-    MK_TRY(rc, set_col(segment, keys_id + 2, s.rows, col->rows, err));
+    MK_TRY(rc, set_row_list(segment, keys_id + 2, s.rows, n, err));
 out:
     mk_free(alloc, work, work_room);
-    mk_free(alloc, scratch, room);
+    mk_free(alloc, s.keys, key_room);
+    mk_free(alloc, s.key_of, row_room);
     return rc;
 }
 
@@ -307,8 +337,16 @@ mk_code mk_segment_group(mk_segment *segment, int side, uint32_t key, const mk_c
     }
     MK_TRY(rc, mk_segment_col(segment, first + 1, &starts, err));
     MK_TRY(rc, mk_segment_col(segment, first + 2, list, err));
-    *from = mk_col_u32(starts, at);
-    *to = at + 1 < starts->rows ? mk_col_u32(starts, at + 1) : segment->rows;
+    const bool matched = starts->rows == keys->rows;
+    *from = matched ? mk_col_u32(starts, at) : 1;
+    *to = !matched ? 0 : at + 1 < starts->rows ? mk_col_u32(starts, at + 1) : segment->rows;
+    if (*from > *to) { /* only a file can say so; rows and starts are in range, loading saw to it */
+        *from = *to = 0;
+        rc = mk_fail(err, MK_E_STATE, "%s: a list of rows is damaged",
+                     segment->path ? segment->path : "segment");
+        mk_err_reason(err, "damaged");
+        mk_err_hint(err, "run `merkhet rebuild`: the log has everything");
+    }
 out:
     return rc;
 }
@@ -341,13 +379,18 @@ mk_code mk_segment_build(const mk_alloc *alloc, mk_lane lane, bool past, uint64_
             rc = mk_fail_nomem(err);
             goto out;
         }
-        MK_TRY(rc, scan_order(alloc, rows, order, tie, ctx, err));
+        bool identity;
+        MK_TRY(rc, scan_order(alloc, rows, order, &identity, tie, ctx, err));
+        if (identity) {
+            mk_free(alloc, order, order_size);
+            order = NULL;
+        }
     }
     MK_TRY(rc, build_columns(segment, rows, order, values, err));
     MK_TRY(rc, build_heap(segment, rows, err));
-    MK_TRY(rc, build_list(segment, MK_C_A, MK_C_A_KEYS, err));
+    MK_TRY(rc, build_list(segment, rows, order, MK_C_A, MK_C_A_KEYS, err));
     if (!mk_lane_is_node(lane))
-        MK_TRY(rc, build_list(segment, MK_C_B, MK_C_B_KEYS, err));
+        MK_TRY(rc, build_list(segment, rows, order, MK_C_B, MK_C_B_KEYS, err));
     *out = segment;
     segment = NULL;
 out:

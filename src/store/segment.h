@@ -85,6 +85,12 @@ typedef struct mk_loaded_col {
     mk_col col;
 } mk_loaded_col;
 
+/* What codes in a file must stay below, so that no file can lead outside a dictionary; batch numbers
+ * may reach `seq`. All 0 when nothing was said. */
+typedef struct mk_code_limits {
+    uint32_t entities, names, origins, seq;
+} mk_code_limits;
+
 typedef struct mk_segment {
     mk_retired retired;
     const mk_alloc *alloc;
@@ -117,6 +123,7 @@ typedef struct mk_segment {
     uint64_t file_size;
     uint32_t ends_saved;   /* `ended` as of the ends file named by the manifest */
     uint64_t ends_version; /* number in that file's name; 0: none */
+    mk_code_limits limits;
 } mk_segment;
 
 /* Order of rows with equal vt_s; fills order[] of the group by vid. Given by the store, which knows the

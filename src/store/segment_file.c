@@ -240,6 +240,58 @@ static uint32_t expected_rows(const mk_segment *segment, mk_col_id id, mk_str by
     return mk_get_u32((const uint8_t *)bytes.p);
 }
 
+/* Values that may be, or the one exception beside them. */
+typedef struct allowed {
+    uint64_t below;
+    int64_t or_else;
+} allowed;
+
+static uint64_t limit_of(uint32_t limit) { return limit ? limit : (uint64_t)UINT32_MAX + 1; }
+
+static allowed allowed_in(const mk_segment *segment, mk_col_id id)
+{
+    const mk_code_limits *limits = &segment->limits;
+    switch (id) {
+    case MK_C_A: return (allowed){limit_of(limits->entities), 0};
+    case MK_C_B:
+        return mk_lane_is_node(segment->lane) ? (allowed){0, MK_NONE}
+                                              : (allowed){limit_of(limits->entities), 0};
+    case MK_C_REL: return (allowed){limit_of(limits->names), 0};
+    case MK_C_DISC: return (allowed){INT64_MAX, MK_DISC_NULL_CODE};
+    case MK_C_ORIGIN: return (allowed){limit_of(limits->origins), 0};
+    case MK_C_SEQ_S: return (allowed){limits->seq ? (uint64_t)limits->seq + 1 : MK_SEQ_OPEN, 0};
+    case MK_C_SEQ_E:
+        if (!segment->past)
+            return (allowed){0, MK_SEQ_OPEN};
+        return (allowed){limits->seq ? (uint64_t)limits->seq + 1 : MK_SEQ_OPEN, 0};
+    case MK_C_A_ROWS:
+    case MK_C_B_ROWS: return (allowed){segment->rows, 0};
+    case MK_C_A_STARTS:
+    case MK_C_B_STARTS: return (allowed){(uint64_t)segment->rows + 1, 0};
+    default: return (allowed){UINT64_MAX, -1};
+    }
+}
+
+/* Codes in a file name nothing outside the dictionaries, and lists no row outside the segment. */
+static bool codes_ok(const mk_segment *segment, mk_col_id id, const mk_col *col)
+{
+    const allowed range = allowed_in(segment, id);
+    const uint64_t names = limit_of(segment->limits.names);
+    int64_t v[512];
+    for (uint32_t from = 0; range.below != UINT64_MAX && from < col->rows; from += 512) {
+        const uint32_t n = col->rows - from < 512 ? col->rows - from : 512;
+        bool good = true;
+        mk_col_read(col, from, n, v);
+        for (uint32_t i = 0; i < n; i++)
+            good &= (uint64_t)v[i] < range.below || v[i] == range.or_else;
+        for (uint32_t i = 0; id == MK_C_DISC && i < n; i++)
+            good &= v[i] < 0 || !(v[i] & 1) || (uint64_t)v[i] >> 1 < names;
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
 mk_code mk_segment_load(mk_segment *segment, mk_col_id id, const mk_col **out, mk_err *err)
 {
     mk_buf buf;
@@ -255,6 +307,10 @@ mk_code mk_segment_load(mk_segment *segment, mk_col_id id, const mk_col **out, m
     fresh->col = (mk_col){.alloc = segment->alloc};
     MK_TRY(rc, mk_col_decode(segment->alloc, mk_buf_view(&buf),
                              expected_rows(segment, id, mk_buf_view(&buf)), &fresh->col, err));
+    if (!codes_ok(segment, id, &fresh->col)) {
+        rc = damaged(segment->path, "a column holds a value that names nothing", err);
+        goto out;
+    }
     mk_loaded_col *there = NULL;
     if (atomic_compare_exchange_strong(&segment->cols[id], &there, fresh)) {
         *out = &fresh->col;
@@ -278,6 +334,10 @@ static mk_code load_heap(mk_segment *segment, const char **out, mk_err *err)
     mk_code rc;
     mk_buf_init(&buf, segment->alloc);
     MK_TRY(rc, read_section(segment, MK_C_COUNT, &buf, err));
+    if (ZSTD_getFrameContentSize(buf.p, buf.n) != segment->heap_size) {
+        rc = damaged(segment->path, "the props texts have another size than the head says", err);
+        goto out;
+    }
     fresh = mk_new(segment->alloc, segment->heap_size);
     if (fresh == NULL) {
         rc = mk_fail_nomem(err);
@@ -364,7 +424,11 @@ mk_code mk_segment_read_ends(mk_segment *segment, const mk_fs *fs, const char *p
     mk_buf buf;
     mk_code rc;
     mk_buf_init(&buf, segment->alloc);
-    MK_TRY(rc, mk_fs_read_all(fs, path, (size_t)segment->rows * 8 + 24, &buf, err));
+    rc = mk_fs_read_all(fs, path, (size_t)segment->rows * 8 + 24, &buf, err);
+    if (rc == MK_E_LIMIT)
+        rc = damaged(path, "the list of ended rows is longer than the segment", err);
+    if (rc != MK_OK)
+        goto out;
     const uint8_t *p = (const uint8_t *)buf.p;
     if (buf.n < 24 || mk_get_u32(p) != ENDS_MAGIC || mk_get_u64(p + 8) != segment->id ||
         buf.n != 24 + (size_t)mk_get_u32(p + 4) * 8 ||
@@ -375,11 +439,13 @@ mk_code mk_segment_read_ends(mk_segment *segment, const mk_fs *fs, const char *p
     const uint32_t count = mk_get_u32(p + 4);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t row = mk_get_u32(p + 16 + 8 * (size_t)i);
-        if (row >= segment->rows) {
-            rc = damaged(path, "the list of ended rows names a row that is not there", err);
+        const uint32_t seq = mk_get_u32(p + 20 + 8 * (size_t)i);
+        if (row >= segment->rows || mk_segment_end_seq(segment, row) != MK_SEQ_OPEN ||
+            seq == MK_SEQ_OPEN || (segment->limits.seq != 0 && seq > segment->limits.seq)) {
+            rc = damaged(path, "the list of ended rows says what cannot be", err);
             goto out;
         }
-        MK_TRY(rc, mk_segment_end(segment, row, mk_get_u32(p + 20 + 8 * (size_t)i), err));
+        MK_TRY(rc, mk_segment_end(segment, row, seq, err));
     }
 out:
     mk_buf_free(&buf);

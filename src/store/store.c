@@ -13,6 +13,7 @@
 
 #define META_MAX 65536
 #define FORMAT 1
+#define RECYCLED_BYTES ((size_t)128 << 20) /* working memory of one load or merge */
 #define LOAD_TRIES 5 /* a reader may find files gone that a writer has just replaced */
 
 void mk_store__log(mk_store *store, mk_log_level level, const char *fmt, ...)
@@ -37,7 +38,8 @@ typedef struct listing {
 static void look(void *arg, const char *name)
 {
     listing *l = arg;
-    l->names++;
+    /* What a creation that died half-way leaves behind is as good as nothing. */
+    l->names += strcmp(name, "merkhet.json.tmp") != 0;
     l->meta |= strcmp(name, "merkhet.json") == 0;
 }
 
@@ -291,7 +293,9 @@ static void free_store(mk_store *store)
     pthread_mutex_destroy(&store->upkeep_mutex);
     if (store->dir != NULL)
         mk_free(alloc, store->dir, strlen(store->dir) + 1);
-    mk_free(alloc, store, sizeof *store);
+    const mk_alloc *under = store->options.alloc;
+    mk_recycler_destroy(&store->recycler);
+    mk_free(under, store, sizeof *store);
 }
 
 static mk_code new_store(const char *dir, const mk_store_options *options, mk_store **out, mk_err *err)
@@ -301,8 +305,14 @@ static mk_code new_store(const char *dir, const mk_store_options *options, mk_st
     mk_code rc = MK_OK;
     if (store == NULL)
         return mk_fail_nomem(err);
+    rc = mk_recycler_init(&store->recycler, alloc, RECYCLED_BYTES, err);
+    if (rc != MK_OK) {
+        mk_free(alloc, store, sizeof *store);
+        return rc;
+    }
     store->options = *options;
-    store->alloc = store->options.alloc = alloc;
+    store->options.alloc = alloc;
+    alloc = store->alloc = &store->recycler.alloc;
     store->fs = store->options.fs = options->fs ? options->fs : &mk_fs_posix;
     if (options->clock == NULL)
         store->options.clock = &mk_clock_system;
@@ -373,7 +383,7 @@ mk_code mk_store_open(const char *dir, const mk_store_options *options, mk_store
     if (err == NULL)
         err = &local;
     use_checkpoint = !options->rebuild;
-    for (int attempt = 0; attempt < LOAD_TRIES; attempt++) {
+    for (int attempt = 0;; attempt++) { /* ends: without the checkpoint nothing is tried again */
         MK_TRY(rc, new_store(dir, options, &store, err));
         MK_TRY(rc, find_or_create(store, err));
         if (store->writable)
@@ -385,7 +395,7 @@ mk_code mk_store_open(const char *dir, const mk_store_options *options, mk_store
          * and the log has everything. */
         const bool missing = rc == MK_E_NOT_FOUND && !store->writable && attempt + 1 < LOAD_TRIES;
         const bool bad = use_checkpoint && (store->loading_checkpoint || rc == MK_E_NOT_FOUND) &&
-                         rc != MK_E_NOMEM && rc != MK_E_LIMIT;
+                         rc != MK_E_NOMEM;
         if (!missing && !bad)
             goto out;
         if (!missing) {

@@ -298,6 +298,15 @@ out:
     return rc;
 }
 
+mk_code mk_view_node_props(mk_view *view, const mk_node_ref *ref, mk_str *props, mk_err *err)
+{
+    if (ref->part != MK_NO_ID)
+        return mk_segment_props(view->state->segments[ref->part], ref->row, props, err);
+    const mk_tail_row *row = mk_state_row(view->state, ref->row);
+    *props = (mk_str){row->props, row->props_size};
+    return MK_OK;
+}
+
 mk_code mk_view_node_version(mk_view *view, mk_arena *arena, const mk_node_ref *ref,
                              mk_node_version *out, mk_err *err)
 {

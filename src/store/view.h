@@ -81,6 +81,8 @@ MK_CHECK mk_code mk_view_node_version(mk_view *view, mk_arena *arena, const mk_n
                                       mk_node_version *out, mk_err *err);
 MK_CHECK mk_code mk_view_edge_version(mk_view *view, mk_arena *arena, const mk_edge_ref *ref,
                                       mk_edge_version *out, mk_err *err);
+/* Only the props, canonical JSON that lives as long as the view; costs no hash. */
+MK_CHECK mk_code mk_view_node_props(mk_view *view, const mk_node_ref *ref, mk_str *props, mk_err *err);
 /* Only the ids, which cost two hashes. */
 MK_CHECK mk_code mk_view_edge_ids(mk_view *view, const mk_edge_ref *ref, char eid[24], char vid[24],
                                   mk_err *err);

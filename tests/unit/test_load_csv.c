@@ -184,6 +184,7 @@ static void test_load_csv__icews14_loads_without_a_header(void **state)
     if (rc != MK_OK)
         fail_msg("%s: %s", r.err.path, r.err.message);
     assert_int_equal(r.events, 90730);
+    assert_int_equal(r.report.unit, MK_LOAD_UNIT_AUTO); /* dates tell no unit */
     const char *first =
         "China>South_Korea Engage_in_diplomatic_cooperation * [1388534400000000,-)  @1\n";
     assert_memory_equal(rig_text(&r), first, strlen(first));
