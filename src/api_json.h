@@ -14,7 +14,8 @@ typedef struct mk_api_origin {
     mk_str provenance_ref;
 } mk_api_origin;
 
- * Errors: as mk_op_from_json, with the path "ops[i]..." and offsets from the start of the text. */
+/* Write operations as a JSON array, or as JSON texts one a line, blank lines aside. The result lives in
+ * `arena`. Errors: as mk_op_from_json, with the path "ops[i]...", offsets from the start of the text. */
 MK_CHECK mk_code mk_api_read_ops(mk_arena *arena, mk_str text, const mk_api_origin *origin,
                                  mk_op **ops, size_t *count, mk_err *err);
 

@@ -137,15 +137,23 @@ void mk_buf_c(mk_buf *buf, char c)
 
 size_t mk_u64_text(char *p, uint64_t v)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     char digits[20];
-    size_t n = 0;
-    do {
-        digits[n++] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v != 0);
-    for (size_t i = 0; i < n; i++)
-        p[i] = digits[n - 1 - i];
-    return n;
+    size_t at = sizeof digits;
+    while (v >= 100) {
+        const unsigned two = (unsigned)(v % 100) * 2;
+        v /= 100;
+        digits[--at] = pairs[two + 1];
+        digits[--at] = pairs[two];
+    }
+    if (v >= 10)
+        digits[--at] = pairs[v * 2 + 1];
+    digits[--at] = v >= 10 ? pairs[v * 2] : (char)('0' + v);
+    memcpy(p, digits + at, sizeof digits - at);
+    return sizeof digits - at;
 }
 
 size_t mk_i64_text(char *p, int64_t v)

@@ -205,24 +205,50 @@ uint32_t mk_col_lower(const mk_col *col, int64_t v)
 
 /* ---- packing ---- */
 
-static uint64_t unit_at(const mk_col *col, uint32_t row)
+static void load_units(const mk_col *col, uint32_t from, uint32_t count, uint64_t *units)
 {
+#define LOAD(type)                                                                                 \
+    for (uint32_t i = 0; i < count; i++)                                                           \
+    units[i] = ((const type *)col->data)[from + i]
     switch (col->width) {
-    case 1: return ((const uint8_t *)col->data)[row];
-    case 2: return ((const uint16_t *)col->data)[row];
-    case 4: return ((const uint32_t *)col->data)[row];
-    default: return ((const uint64_t *)col->data)[row];
+    case 1: LOAD(uint8_t); break;
+    case 2: LOAD(uint16_t); break;
+    case 4: LOAD(uint32_t); break;
+    default: LOAD(uint64_t); break;
     }
+#undef LOAD
 }
 
 static unsigned bits_for(uint64_t most) { return most ? 64u - (unsigned)__builtin_clzll(most) : 0; }
+
+/* Least significant bit first; whole bytes are stored eight at a time where there is room. */
+static void pack(uint8_t *p, const uint64_t *units, uint32_t count, uint64_t low, unsigned bits)
+{
+    uint64_t window = 0;
+    unsigned held = 0;
+    for (uint32_t i = 0; i < count && bits != 0; i++) {
+        const uint64_t unit = units[i] - low;
+        window |= unit << held;
+        if (held + bits < 64) {
+            held += bits;
+            continue;
+        }
+        mk_put_u64(p, window);
+        p += 8;
+        const unsigned used = 64 - held; /* bits of the unit that are out; 1 to 64 */
+        window = used < 64 ? unit >> used : 0;
+        held = held + bits - 64;
+    }
+    for (; held > 0; held -= held < 8 ? held : 8, window >>= 8)
+        *p++ = (uint8_t)window;
+}
 
 static void encode_block(const mk_col *col, uint32_t from, uint32_t count, mk_buf *out)
 {
     uint64_t units[MK_COL_BLOCK];
     uint64_t low = UINT64_MAX, high = 0;
+    load_units(col, from, count, units);
     for (uint32_t i = 0; i < count; i++) {
-        units[i] = unit_at(col, from + i);
         low = units[i] < low ? units[i] : low;
         high = units[i] > high ? units[i] : high;
     }
@@ -239,15 +265,7 @@ static void encode_block(const mk_col *col, uint32_t from, uint32_t count, mk_bu
     mk_put_u64(p + 1, step ? units[0] : low);
     mk_put_u64(p + 9, step);
     p += BLOCK_HEAD;
-    unsigned __int128 window = 0;
-    unsigned held = 0;
-    for (uint32_t i = 0; i < count && bits; i++) {
-        window |= (unsigned __int128)(units[i] - low) << held;
-        for (held += bits; held >= 8; held -= 8, window >>= 8)
-            *p++ = (uint8_t)window;
-    }
-    if (held)
-        *p = (uint8_t)window;
+    pack(p, units, count, low, bits);
     out->n += BLOCK_HEAD + packed;
 }
 

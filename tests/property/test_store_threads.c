@@ -429,7 +429,7 @@ static void test_store_threads__single_ops_of_many_threads_share_frames(void **s
     each_line(path, count_line, &records);
     assert_int_equal(records, GROUP_THREADS * GROUP_OPS); /* a frame is shared, a batch never */
     print_message("%d commits in %llu frames\n", GROUP_THREADS * GROUP_OPS, (unsigned long long)frames);
-    assert_true(frames * 4 <= GROUP_THREADS * GROUP_OPS);
+    assert_true(frames * 2 <= GROUP_THREADS * GROUP_OPS);
     tmpdir_remove(&dir);
 }
 

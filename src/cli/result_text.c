@@ -1,0 +1,156 @@
+/* result_text.c — the envelope of a call as tables for people. Layer: cli.
+ *
+ * Lists of objects become tables, everything else "name  value" lines. The operator's table of fields says
+ * which integers are times, and in which order members come. */
+#include "cli/result_text.h"
+
+#include <stdio.h>
+
+#define COLUMNS_MAX 24
+
+/* One value on one line: times in both forms, text as it is, everything nested as canonical JSON. */
+static mk_code value_text(mk_arena *arena, const mk_json *value, const mk_field *field, mk_buf *out,
+                          mk_err *err)
+{
+    if (value == NULL)
+        return MK_OK;
+    if (value->kind == MK_JSON_STRING) {
+        mk_buf_str(out, value->text);
+        return MK_OK;
+    }
+    if (value->kind == MK_JSON_INT && !value->b && field != NULL && field->type == MK_FIELD_TIME) {
+        mk_text_time(out, value->i);
+        return MK_OK;
+    }
+    if (value->kind == MK_JSON_NULL) {
+        mk_buf_c(out, '-');
+        return MK_OK;
+    }
+    return mk_canon_tree(out, arena, value, err);
+}
+
+static mk_code put_line(mk_cli *cli, mk_arena *arena, const char *name, const mk_json *value,
+                        const mk_field *field, mk_err *err)
+{
+    mk_buf text, line;
+    mk_code rc;
+    mk_buf_init(&text, cli->alloc);
+    mk_buf_init(&line, cli->alloc);
+    MK_TRY(rc, value_text(arena, value, field, &text, err));
+    MK_TRY(rc, mk_buf_done(&text, err));
+    mk_buf_printf(&line, "%-18s ", name);
+    mk_text_safe(&line, mk_buf_view(&text));
+    mk_buf_c(&line, '\n');
+    rc = mk_cli__put_buf(cli, &line, err);
+out:
+    mk_buf_free(&line);
+    mk_buf_free(&text);
+    return rc;
+}
+
+/* ---- lists of objects ---- */
+
+static size_t table_columns(const mk_field *members, const mk_json *rows, const mk_field **columns)
+{
+    size_t n = 0;
+    for (const mk_field *f = members; f->name != NULL && n < COLUMNS_MAX; f++) {
+        bool used = !f->optional;
+        for (size_t i = 0; !used && i < rows->n; i++)
+            used = mk_json_get(&rows->items[i], f->name) != NULL;
+        if (used)
+            columns[n++] = f;
+    }
+    return n;
+}
+
+static bool right_aligned(const mk_field *field)
+{
+    return field->type == MK_FIELD_INTEGER || field->type == MK_FIELD_FLOAT ||
+           field->type == MK_FIELD_NUMBER;
+}
+
+static mk_code put_rows(mk_cli *cli, mk_arena *arena, const mk_field *members, const mk_json *rows,
+                        mk_err *err)
+{
+    const mk_field *columns[COLUMNS_MAX];
+    const char *names[COLUMNS_MAX];
+    mk_table table;
+    mk_buf text;
+    mk_code rc;
+    const size_t n = table_columns(members, rows, columns);
+    mk_buf_init(&text, cli->alloc);
+    for (size_t c = 0; c < n; c++)
+        names[c] = columns[c]->name;
+    MK_TRY(rc, mk_table_begin(&table, arena, names, n, err));
+    for (size_t c = 0; c < n; c++)
+        table.numeric[c] = right_aligned(columns[c]);
+    for (size_t i = 0; i < rows->n; i++)
+        for (size_t c = 0; c < n; c++) {
+            mk_buf_clear(&text);
+            MK_TRY(rc, value_text(arena, mk_json_get(&rows->items[i], columns[c]->name), columns[c],
+                                  &text, err));
+            MK_TRY(rc, mk_table_cell(&table, mk_buf_view(&text), err));
+        }
+    rc = mk_table_put(cli, &table, err);
+out:
+    mk_buf_free(&text);
+    return rc;
+}
+
+static mk_code put_list(mk_cli *cli, mk_arena *arena, const mk_field *field, const mk_json *list,
+                        mk_err *err)
+{
+    char head[120];
+    mk_code rc;
+    const mk_field *members =
+        field->item != NULL && field->item->type == MK_FIELD_OBJECT ? field->item->members : NULL;
+    if (list->n == 0 || members == NULL || list->items[0].kind != MK_JSON_OBJECT)
+        return list->n == 0 ? put_line(cli, arena, field->name, &(mk_json){.kind = MK_JSON_NULL}, NULL, err)
+                            : put_line(cli, arena, field->name, list, field, err);
+    snprintf(head, sizeof head, "\n%s (%zu)\n", field->name, list->n);
+    MK_TRY(rc, mk_cli__put(cli, mk_str_of(head), err));
+    MK_TRY(rc, put_rows(cli, arena, members, list, err));
+    rc = mk_cli__put(cli, MK_STR("\n"), err);
+out:
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static const mk_field time_field = {.name = "time", .type = MK_FIELD_TIME};
+
+/* Members that the envelope has beside the payload. */
+static mk_code put_own(mk_cli *cli, mk_arena *arena, const mk_json *tree, mk_err *err)
+{
+    static const char *const names[] = {"estimate", "ceilings", "completeness", "result_digest"};
+    mk_code rc = MK_OK;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && rc == MK_OK; i++) {
+        const mk_json *value = mk_json_get(tree, names[i]);
+        if (value != NULL)
+            rc = put_line(cli, arena, names[i], value, NULL, err);
+    }
+    return rc;
+}
+
+mk_code mk_result_put(mk_cli *cli, mk_arena *arena, const mk_operator *op, mk_str envelope, mk_err *err)
+{
+    mk_json *tree;
+    mk_code rc;
+    MK_TRY(rc, mk_json_parse(arena, envelope, NULL, &tree, err));
+    const mk_json *as_of = mk_json_get(mk_json_get(tree, "args_echo"), "as_of_tt");
+    MK_TRY(rc, put_line(cli, arena, "operator", mk_json_get(tree, "op"), NULL, err));
+    if (as_of != NULL && as_of->kind == MK_JSON_INT && as_of->i < MK_OPEN_END)
+        MK_TRY(rc, put_line(cli, arena, "as believed at", as_of, &time_field, err));
+    for (const mk_field *f = op->fields; f->name != NULL; f++) {
+        const mk_json *value = mk_json_get(tree, f->name);
+        if (value == NULL)
+            continue;
+        if (value->kind == MK_JSON_ARRAY)
+            MK_TRY(rc, put_list(cli, arena, f, value, err));
+        else
+            MK_TRY(rc, put_line(cli, arena, f->name, value, f, err));
+    }
+    rc = put_own(cli, arena, tree, err);
+out:
+    return rc;
+}
