@@ -69,31 +69,87 @@ static bool right_aligned(const mk_field *field)
            field->type == MK_FIELD_NUMBER;
 }
 
+/* The rows as texts, column by column within each row, and which columns say the same in all of them. */
+typedef struct grid {
+    const mk_field *columns[COLUMNS_MAX];
+    bool same[COLUMNS_MAX];
+    size_t column_count, row_count;
+    mk_str *cells;
+} grid;
+
+static mk_code fill_grid(grid *g, mk_cli *cli, mk_arena *arena, const mk_json *rows, mk_err *err)
+{
+    mk_buf text;
+    size_t size;
+    mk_code rc = MK_OK;
+    mk_buf_init(&text, cli->alloc);
+    if (!mk_size_mul(g->column_count * sizeof(mk_str), rows->n, &size) ||
+        (g->cells = mk_arena_get(arena, size)) == NULL) {
+        rc = mk_fail_nomem(err);
+        goto out;
+    }
+    g->row_count = rows->n;
+    for (size_t i = 0; i < rows->n * g->column_count; i++) {
+        const size_t c = i % g->column_count;
+        const mk_json *row = &rows->items[i / g->column_count];
+        mk_buf_clear(&text);
+        MK_TRY(rc, value_text(arena, mk_json_get(row, g->columns[c]->name), g->columns[c], &text, err));
+        MK_TRY(rc, mk_buf_done(&text, err));
+        g->cells[i] = mk_arena_copy(arena, mk_buf_view(&text));
+        if (g->cells[i].p == NULL && text.n != 0) {
+            rc = mk_fail_nomem(err);
+            goto out;
+        }
+        g->same[c] = i < g->column_count || (g->same[c] && mk_str_eq(g->cells[i], g->cells[c]));
+    }
+out:
+    mk_buf_free(&text);
+    return rc;
+}
+
+/* What is the same in every row is said once, so that the table stays narrow. */
+static mk_code put_same(const grid *g, mk_cli *cli, mk_err *err)
+{
+    mk_buf out;
+    mk_code rc;
+    mk_buf_init(&out, cli->alloc);
+    for (size_t c = 0; c < g->column_count; c++)
+        if (g->same[c]) {
+            mk_buf_printf(&out, g->row_count == 1 ? "  %-16s " : "  all %-12s ", g->columns[c]->name);
+            mk_text_safe(&out, g->cells[c]);
+            mk_buf_c(&out, '\n');
+        }
+    rc = mk_cli__put_buf(cli, &out, err);
+    mk_buf_free(&out);
+    return rc;
+}
+
 static mk_code put_rows(mk_cli *cli, mk_arena *arena, const mk_field *members, const mk_json *rows,
                         mk_err *err)
 {
-    const mk_field *columns[COLUMNS_MAX];
+    grid g = {0};
     const char *names[COLUMNS_MAX];
+    bool numeric[COLUMNS_MAX];
+    size_t shown = 0;
     mk_table table;
-    mk_buf text;
     mk_code rc;
-    const size_t n = table_columns(members, rows, columns);
-    mk_buf_init(&text, cli->alloc);
-    for (size_t c = 0; c < n; c++)
-        names[c] = columns[c]->name;
-    MK_TRY(rc, mk_table_begin(&table, arena, names, n, err));
-    for (size_t c = 0; c < n; c++)
-        table.numeric[c] = right_aligned(columns[c]);
-    for (size_t i = 0; i < rows->n; i++)
-        for (size_t c = 0; c < n; c++) {
-            mk_buf_clear(&text);
-            MK_TRY(rc, value_text(arena, mk_json_get(&rows->items[i], columns[c]->name), columns[c],
-                                  &text, err));
-            MK_TRY(rc, mk_table_cell(&table, mk_buf_view(&text), err));
+    g.column_count = table_columns(members, rows, g.columns);
+    MK_TRY(rc, fill_grid(&g, cli, arena, rows, err));
+    MK_TRY(rc, put_same(&g, cli, err));
+    for (size_t c = 0; c < g.column_count; c++)
+        if (!g.same[c]) {
+            numeric[shown] = right_aligned(g.columns[c]);
+            names[shown++] = g.columns[c]->name;
         }
+    if (shown == 0)
+        goto out;
+    MK_TRY(rc, mk_table_begin(&table, arena, names, shown, err));
+    memcpy(table.numeric, numeric, shown * sizeof *numeric);
+    for (size_t i = 0; i < g.row_count * g.column_count; i++)
+        if (!g.same[i % g.column_count])
+            MK_TRY(rc, mk_table_cell(&table, g.cells[i], err));
     rc = mk_table_put(cli, &table, err);
 out:
-    mk_buf_free(&text);
     return rc;
 }
 

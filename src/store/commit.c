@@ -8,9 +8,20 @@
 
 /* ---- barrier ---- */
 
+/* Merging has fallen far behind: let it catch up before more segments come. */
+static bool lagging(const mk_store *store)
+{
+    if (!store->merge_wanted || !store->thread_started)
+        return false;
+    for (int lane = 0; lane < MK_LANE_COUNT; lane++)
+        if (store->lanes[lane].count > MK_LANE_SEGMENTS_MAX)
+            return true;
+    return false;
+}
+
 static bool must_wait(const mk_store *store)
 {
-    return store->barrier || (store->seal_due && store->pending_first != NULL);
+    return store->barrier || lagging(store) || (store->seal_due && store->pending_first != NULL);
 }
 
 mk_code mk_commit__raise(mk_store *store, mk_err *err)
@@ -51,7 +62,12 @@ mk_code mk_commit__tidy(mk_store *store, mk_err *err)
     if (store->seal_due)
         MK_TRY(rc, mk_seal__tail(store, err));
     store->seal_due = store->merge_due = false;
-    MK_TRY(rc, mk_compact__lanes(store, false, err));
+    if (store->thread_started) {
+        store->merge_wanted = true;
+        pthread_cond_signal(&store->upkeep);
+    } else {
+        MK_TRY(rc, mk_compact__lanes(store, false, err));
+    }
     mk_epoch_collect(&store->epoch);
 out:
     return rc;
@@ -238,7 +254,7 @@ out:
 static mk_code stage(mk_store *store, const mk_op *ops, size_t count, mk_pending *pending, mk_err *err)
 {
     const mk_tt tt = tick(store);
-    mk_code rc = mk_apply__batch(store, ops, count, tt, pending, err);
+    mk_code rc = mk_apply__batch(store, ops, count, tt, true, pending, err);
     if (rc != MK_OK)
         return rc;
     rc = add_record(store, ops, count, tt, err);
@@ -423,7 +439,7 @@ mk_code mk_commit__fold(mk_store *store, mk_str line, bool check_id, bool *appli
         reason = record.why;
         rc = record.why.code;
     } else {
-        rc = mk_apply__batch(store, record.ops, record.op_count, record.tt, pending, &reason);
+        rc = mk_apply__batch(store, record.ops, record.op_count, record.tt, false, pending, &reason);
         if (rc != MK_OK && !mk_apply__is_semantic(rc)) {
             if (err != NULL)
                 *err = reason;

@@ -23,6 +23,13 @@ static unsigned size_class(uint32_t rows)
 
 /* ---- gathering ---- */
 
+/* A segment to merge and which of its rows had ended when the merge began. */
+typedef struct input {
+    mk_segment *segment;
+    uint32_t *ends; /* by row; NULL: none had, or it is a past segment */
+    uint32_t ended;
+} input;
+
 typedef struct gathering {
     mk_store *store;
     mk_rows current, past;
@@ -95,10 +102,10 @@ static void copy_columns(mk_rows *to, mk_segment *segment, const mk_col **cols)
 }
 
 /* The rows that `want_ended` selects, one by one. */
-static void pick_rows(mk_rows *to, mk_segment *segment, const mk_col **cols, bool want_ended)
+static void pick_rows(mk_rows *to, const input *from, const mk_col **cols, bool want_ended)
 {
-    for (uint32_t row = 0; row < segment->rows; row++) {
-        const uint32_t seq_e = mk_segment_end_seq(segment, row);
+    for (uint32_t row = 0; row < from->segment->rows; row++) {
+        const uint32_t seq_e = from->ends[row];
         if ((seq_e != MK_SEQ_OPEN) != want_ended)
             continue;
         const uint32_t i = to->count++;
@@ -111,13 +118,15 @@ static void pick_rows(mk_rows *to, mk_segment *segment, const mk_col **cols, boo
 }
 
 /* Appends the rows of a segment that `want_ended` selects. */
-static mk_code gather(gathering *g, mk_segment *segment, uint32_t number, bool want_ended, mk_err *err)
+static mk_code gather(gathering *g, const input *from_input, uint32_t number, bool want_ended,
+                      mk_err *err)
 {
+    mk_segment *segment = from_input->segment;
     mk_rows *to = want_ended ? &g->past : &g->current;
     text_map map = {segment, want_ended ? &g->past_texts : &g->current_texts, g->store->alloc, NULL, 0};
     const mk_col *cols[MK_C_ROW_COLUMNS];
     const uint32_t from = to->count;
-    const bool whole = segment->past || segment->ended == 0;
+    const bool whole = from_input->ends == NULL;
     mk_code rc = MK_OK;
     for (int id = 0; id < MK_C_ROW_COLUMNS; id++)
         MK_TRY(rc, mk_segment_col(segment, (mk_col_id)id, &cols[id], err));
@@ -125,7 +134,7 @@ static mk_code gather(gathering *g, mk_segment *segment, uint32_t number, bool w
     if (whole)
         copy_columns(to, segment, cols);
     else
-        pick_rows(to, segment, cols, want_ended);
+        pick_rows(to, from_input, cols, want_ended);
     for (uint32_t i = from; i < to->count; i++) {
         const int64_t packed = to->col[MK_C_PROPS][i];
         uint32_t code = 0;
@@ -166,43 +175,152 @@ static void free_gathering(gathering *g)
     mk_texts_free(&g->past_texts);
 }
 
-/* ---- one merge ---- */
+/* ---- one merge ----
+ *
+ * plan (under the mutex) -> build (no lock: the inputs are immutable and their ends were copied) -> install
+ * (under the mutex, nothing staged). What ended while building is noted by the inputs in `late_ends`
+ * and carried over; when a batch took such an end back the merge is given up and planned again. */
 
-/* Builds what replaces the inputs: made[0] of rows still believed, made[1] of ended ones. */
-static mk_code build_merged(mk_store *store, mk_segment **inputs, size_t count, mk_segment *made[2],
-                            mk_err *err)
+typedef struct plan {
+    mk_store *store;
+    mk_lane lane;
+    input *inputs;
+    size_t count, size;
+    uint64_t ids[2];
+    mk_segment *made[2]; /* rows still believed; ended rows */
+} plan;
+
+static void drop_plan(plan *p)
 {
-    gathering g = {.store = store};
-    uint32_t rows = 0, ended = 0;
+    const mk_alloc *alloc = p->store->alloc;
+    for (size_t i = 0; i < p->count; i++)
+        mk_free(alloc, p->inputs[i].ends, (size_t)p->inputs[i].segment->rows * sizeof(uint32_t));
+    mk_free(alloc, p->inputs, p->size);
+    for (int i = 0; i < 2; i++)
+        mk_segment_free(p->made[i]);
+}
+
+static mk_code copy_ends(plan *p, input *in, mk_err *err)
+{
+    mk_ends *ends = atomic_load_explicit(&in->segment->ends, memory_order_relaxed);
+    if (in->segment->past || in->segment->ended == 0)
+        return MK_OK;
+    in->ends = mk_new(p->store->alloc, (size_t)in->segment->rows * sizeof(uint32_t));
+    if (in->ends == NULL)
+        return mk_fail_nomem(err);
+    for (uint32_t row = 0; row < in->segment->rows; row++) {
+        in->ends[row] = atomic_load_explicit(&ends->seq[row], memory_order_relaxed);
+        in->ended += in->ends[row] != MK_SEQ_OPEN;
+    }
+    return MK_OK;
+}
+
+static mk_code build_side(plan *p, gathering *g, int side, mk_err *err)
+{
+    mk_rows *rows = side ? &g->past : &g->current;
+    const mk_texts *texts = side ? &g->past_texts : &g->current_texts;
+    tie_context ties = {p->store, g->origin_segment[side]};
+    rows->texts = texts->items;
+    rows->text_count = (uint32_t)texts->count;
+    if (rows->count == 0)
+        return MK_OK;
+    return mk_segment_build(p->store->alloc, p->lane, side == 1, p->ids[side], rows, false, merge_tie,
+                            &ties, &p->made[side], err);
+}
+
+static mk_code build(plan *p, mk_err *err)
+{
+    gathering g = {.store = p->store};
+    uint32_t current = 0, past = 0;
     mk_code rc = MK_OK;
-    g.current_texts = (mk_texts){.alloc = store->alloc, .seed = store->entities.seed};
+    g.current_texts = (mk_texts){.alloc = p->store->alloc, .seed = p->store->entities.seed};
     g.past_texts = g.current_texts;
-    for (size_t i = 0; i < count; i++) {
-        rows += inputs[i]->rows;
-        ended += inputs[i]->past ? inputs[i]->rows : inputs[i]->ended;
+    for (size_t i = 0; i < p->count; i++) {
+        const input *in = &p->inputs[i];
+        const uint32_t ended = in->segment->past ? in->segment->rows : in->ended;
+        current += in->segment->rows - ended;
+        past += ended;
     }
-    MK_TRY(rc, make_room(&g, 0, &g.current, rows - ended, err));
-    MK_TRY(rc, make_room(&g, 1, &g.past, ended, err));
-    for (size_t i = 0; i < count; i++) {
-        if (!inputs[i]->past)
-            MK_TRY(rc, gather(&g, inputs[i], (uint32_t)i, false, err));
-        if (inputs[i]->past || inputs[i]->ended != 0)
-            MK_TRY(rc, gather(&g, inputs[i], (uint32_t)i, true, err));
+    MK_TRY(rc, make_room(&g, 0, &g.current, current, err));
+    MK_TRY(rc, make_room(&g, 1, &g.past, past, err));
+    for (size_t i = 0; i < p->count; i++) {
+        const input *in = &p->inputs[i];
+        if (!in->segment->past)
+            MK_TRY(rc, gather(&g, in, (uint32_t)i, false, err));
+        if (in->segment->past || in->ended != 0)
+            MK_TRY(rc, gather(&g, in, (uint32_t)i, true, err));
     }
-    g.current.texts = g.current_texts.items;
-    g.current.text_count = (uint32_t)g.current_texts.count;
-    g.past.texts = g.past_texts.items;
-    g.past.text_count = (uint32_t)g.past_texts.count;
-    for (int i = 0; i < 2; i++) {
-        tie_context ties = {store, g.origin_segment[i]};
-        const mk_rows *from = i ? &g.past : &g.current;
-        if (from->count != 0)
-            MK_TRY(rc, mk_segment_build(store->alloc, inputs[0]->lane, i == 1,
-                                        store->next_segment_id++, from, false, merge_tie, &ties,
-                                        &made[i], err));
-    }
+    for (int side = 0; side < 2; side++)
+        MK_TRY(rc, build_side(p, &g, side, err));
 out:
     free_gathering(&g);
+    return rc;
+}
+
+/* ---- carrying over what ended meanwhile ---- */
+
+typedef struct carried {
+    mk_segment *from;
+    uint32_t row, seq_e;
+    bool done;
+} carried;
+
+static mk_code same_row(mk_segment *x, uint32_t i, mk_segment *y, uint32_t j, bool *same, mk_err *err)
+{
+    static const mk_col_id ids[] = {MK_C_VT_S, MK_C_SEQ_S, MK_C_ORIGIN};
+    const mk_col *a, *b;
+    mk_str p, q;
+    mk_code rc = MK_OK;
+    *same = true;
+    for (size_t c = 0; c < sizeof ids / sizeof *ids && *same; c++) {
+        MK_TRY(rc, mk_segment_col(x, ids[c], &a, err));
+        MK_TRY(rc, mk_segment_col(y, ids[c], &b, err));
+        *same = mk_col_get(a, i) == mk_col_get(b, j);
+    }
+    if (!*same)
+        goto out;
+    MK_TRY(rc, mk_segment_props(x, i, &p, err));
+    MK_TRY(rc, mk_segment_props(y, j, &q, err));
+    *same = mk_str_eq(p, q);
+out:
+    return rc;
+}
+
+static mk_code carry_to(void *ctx, mk_segment *segment, uint32_t row, mk_err *err)
+{
+    carried *c = ctx;
+    bool same;
+    mk_code rc = MK_OK;
+    if (c->done)
+        return MK_OK;
+    MK_TRY(rc, same_row(c->from, c->row, segment, row, &same, err));
+    if (!same)
+        goto out;
+    MK_TRY(rc, mk_segment_end(segment, row, c->seq_e, err));
+    c->done = true;
+out:
+    return rc;
+}
+
+static mk_code carry(plan *p, mk_segment *from, uint32_t row, mk_err *err)
+{
+    const mk_col *cols[4];
+    static const mk_col_id ids[4] = {MK_C_A, MK_C_B, MK_C_REL, MK_C_DISC};
+    carried c = {from, row, mk_segment_end_seq(from, row), false};
+    mk_ident ident = {.node = mk_lane_is_node(p->lane)};
+    mk_code rc = MK_OK;
+    for (int i = 0; i < 4; i++)
+        MK_TRY(rc, mk_segment_col(from, ids[i], &cols[i], err));
+    ident.a = mk_col_u32(cols[0], row);
+    if (!ident.node) {
+        ident.b = mk_col_u32(cols[1], row);
+        ident.rel = mk_col_u32(cols[2], row);
+        ident.disc = mk_col_get(cols[3], row);
+    }
+    MK_TRY(rc, mk_segment_find(p->made[0], &ident, carry_to, &c, err));
+    if (!c.done)
+        rc = mk_fail(err, MK_E_INTERNAL, "a row that ended during a merge is not in its result");
+out:
     return rc;
 }
 
@@ -212,60 +330,75 @@ static void release_segment(mk_retired *self, void *ctx)
     mk_segment_free((mk_segment *)self);
 }
 
-static int by_start(const void *x, const void *y)
+/* Puts the made segments in the place of the inputs. *given_up: a batch was taken back meanwhile. */
+static mk_code install(plan *p, bool *given_up, mk_err *err)
 {
-    const mk_segment *a = *(mk_segment *const *)x, *b = *(mk_segment *const *)y;
-    if (a->zone.vt_s_min != b->zone.vt_s_min)
-        return a->zone.vt_s_min < b->zone.vt_s_min ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
-}
-
-static mk_code merge(mk_store *store, mk_lane lane, mk_segment **inputs, size_t count, mk_err *err)
-{
-    mk_segment *made[2] = {NULL, NULL};
+    mk_store *store = p->store;
+    mk_segment_list *list = &store->lanes[p->lane];
     mk_state *state = NULL;
-    mk_segment_list *list = &store->lanes[lane];
-    mk_code rc;
-    qsort(inputs, count, sizeof *inputs, by_start);
-    MK_TRY(rc, build_merged(store, inputs, count, made, err));
+    mk_code rc = MK_OK;
+    *given_up = false;
+    for (size_t i = 0; i < p->count; i++)
+        *given_up |= p->inputs[i].segment->merge_spoiled;
+    if (*given_up)
+        return MK_OK;
+    for (size_t i = 0; i < p->count; i++)
+        for (size_t j = 0; j < p->inputs[i].segment->late_count; j++)
+            MK_TRY(rc, carry(p, p->inputs[i].segment, p->inputs[i].segment->late_ends[j], err));
     MK_TRY(rc, mk_publish__reserve(store, 2, &state, err));
     MK_TRY(rc, mk_grow(store->alloc, (void **)&list->items, &list->cap, list->count + 2,
                        sizeof *list->items, err));
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
-        bool input = false;
-        for (size_t j = 0; j < count; j++)
-            input |= list->items[i] == inputs[j];
-        if (!input)
+        bool merged = false;
+        for (size_t j = 0; j < p->count; j++)
+            merged |= list->items[i] == p->inputs[j].segment;
+        if (!merged)
             list->items[kept++] = list->items[i];
     }
-    for (int i = 0; i < 2; i++)
-        if (made[i] != NULL)
-            list->items[kept++] = made[i];
-    made[0] = made[1] = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (p->made[i] != NULL)
+            list->items[kept++] = p->made[i];
+        p->made[i] = NULL;
+    }
     list->count = kept;
     mk_publish__fill(store, state);
-    state = NULL;
-    for (size_t i = 0; i < count; i++)
-        mk_epoch_retire(&store->epoch, &inputs[i]->retired, release_segment, NULL);
+    for (size_t i = 0; i < p->count; i++) {
+        mk_free(store->alloc, p->inputs[i].ends,
+                (size_t)p->inputs[i].segment->rows * sizeof(uint32_t));
+        mk_epoch_retire(&store->epoch, &p->inputs[i].segment->retired, release_segment, NULL);
+    }
+    p->count = 0;
 out:
-    for (int i = 0; i < 2; i++)
-        mk_segment_free(made[i]);
-    if (state != NULL)
-        mk_free(store->alloc, state, state->size);
     return rc;
+}
+
+static void unmark(plan *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        p->inputs[i].segment->merging = p->inputs[i].segment->merge_spoiled = false;
+        p->inputs[i].segment->late_count = 0;
+    }
 }
 
 /* ---- what to merge ---- */
 
+static int by_start(const void *x, const void *y)
+{
+    const mk_segment *a = ((const input *)x)->segment, *b = ((const input *)y)->segment;
+    if (a->zone.vt_s_min != b->zone.vt_s_min)
+        return a->zone.vt_s_min < b->zone.vt_s_min ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
 /* Fills inputs with the next merge of a lane; 0 when it is in shape. */
-static size_t choose(const mk_segment_list *list, bool past, bool all, mk_segment **inputs)
+static size_t choose(const mk_segment_list *list, bool past, bool all, input *inputs)
 {
     if (!past)
         for (size_t i = 0; i < list->count; i++) {
             mk_segment *segment = list->items[i];
             if (!segment->past && (uint64_t)segment->ended * 20 > (all ? 0 : segment->rows)) {
-                inputs[0] = segment;
+                inputs[0] = (input){.segment = segment};
                 return 1;
             }
         }
@@ -279,7 +412,7 @@ static size_t choose(const mk_segment_list *list, bool past, bool all, mk_segmen
                 (!all && size_class(segment->rows) != class) || rows + segment->rows > 2 * FULL_ROWS)
                 continue;
             rows += segment->rows;
-            inputs[count++] = segment;
+            inputs[count++] = (input){.segment = segment};
         }
         if (count >= (all ? 2u : CLASS_WIDTH))
             return count;
@@ -287,23 +420,76 @@ static size_t choose(const mk_segment_list *list, bool past, bool all, mk_segmen
     return 0;
 }
 
-mk_code mk_compact__lanes(mk_store *store, bool all, mk_err *err)
+/* Under the mutex. p->count is 0 when every lane is in shape. */
+static mk_code make_plan(mk_store *store, bool all, plan *p, mk_err *err)
 {
     mk_code rc = MK_OK;
+    *p = (plan){.store = store};
+    size_t most = 1;
     for (int lane = 0; lane < MK_LANE_COUNT; lane++)
-        for (int past = 0; past < 2; past++)
-            for (;;) {
-                mk_segment_list *list = &store->lanes[lane];
-                const size_t size = (list->count + 1) * sizeof(mk_segment *);
-                mk_segment **inputs = mk_new(store->alloc, size);
-                if (inputs == NULL)
-                    return mk_fail_nomem(err);
-                const size_t count = choose(list, past, all, inputs);
-                if (count != 0)
-                    rc = merge(store, (mk_lane)lane, inputs, count, err);
-                mk_free(store->alloc, inputs, size);
-                if (rc != MK_OK || count == 0)
-                    break;
-            }
+        most = store->lanes[lane].count > most ? store->lanes[lane].count : most;
+    p->size = most * sizeof *p->inputs;
+    p->inputs = mk_new(store->alloc, p->size);
+    if (p->inputs == NULL) {
+        rc = mk_fail_nomem(err);
+        goto out;
+    }
+    for (int lane = 0; lane < MK_LANE_COUNT && p->count == 0; lane++)
+        for (int past = 0; past < 2 && p->count == 0; past++) {
+            p->lane = (mk_lane)lane;
+            p->count = choose(&store->lanes[lane], past, all, p->inputs);
+        }
+    if (p->count == 0)
+        goto out;
+    qsort(p->inputs, p->count, sizeof *p->inputs, by_start);
+    for (size_t i = 0; i < p->count; i++)
+        MK_TRY(rc, copy_ends(p, &p->inputs[i], err));
+    for (size_t i = 0; i < p->count; i++)
+        p->inputs[i].segment->merging = true;
+    for (int i = 0; i < 2; i++)
+        p->ids[i] = store->next_segment_id++;
+out:
+    return rc;
+}
+
+mk_code mk_compact__lanes(mk_store *store, bool all, mk_err *err)
+{
+    for (;;) {
+        plan p;
+        bool given_up;
+        mk_code rc = make_plan(store, all, &p, err);
+        const bool idle = p.count == 0;
+        if (rc == MK_OK && !idle)
+            rc = build(&p, err);
+        if (rc == MK_OK && !idle)
+            rc = install(&p, &given_up, err);
+        unmark(&p);
+        drop_plan(&p);
+        if (rc != MK_OK || idle)
+            return rc;
+    }
+}
+
+mk_code mk_compact__step(mk_store *store, bool *worked, mk_err *err)
+{
+    plan p;
+    bool given_up = false;
+    pthread_mutex_lock(&store->mutex);
+    mk_code rc = make_plan(store, false, &p, err);
+    *worked = p.count != 0;
+    pthread_mutex_unlock(&store->mutex);
+    if (rc == MK_OK && *worked)
+        rc = build(&p, err);
+    pthread_mutex_lock(&store->mutex);
+    if (rc == MK_OK && *worked) {
+        rc = mk_commit__raise(store, err);
+        if (rc == MK_OK) {
+            rc = install(&p, &given_up, err);
+            mk_commit__lower(store);
+        }
+    }
+    unmark(&p);
+    pthread_mutex_unlock(&store->mutex);
+    drop_plan(&p);
     return rc;
 }

@@ -21,8 +21,10 @@ typedef struct mk_retired {
     void *ctx;
 } mk_retired;
 
+/* 64 bytes apart, so no two slots share a cache line; not aligned, as our memory is not either. */
 typedef struct mk_epoch_slot {
-    _Alignas(64) _Atomic uint64_t since; /* 0: free */
+    _Atomic uint64_t since; /* 0: free */
+    uint64_t apart[7];
 } mk_epoch_slot;
 
 typedef struct mk_epoch {

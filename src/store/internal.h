@@ -202,7 +202,8 @@ struct mk_store {
     bool closing;
     bool thread_started;
     pthread_t thread;
-    bool upkeep_wanted;
+    bool upkeep_wanted;           /* a checkpoint is due */
+    bool merge_wanted;            /* the thread is to look for merges */
     pthread_cond_t upkeep;
     pthread_mutex_t upkeep_mutex; /* one checkpoint or compaction at a time */
     uint64_t log_bytes_since;     /* log bytes since the last checkpoint */
@@ -218,6 +219,7 @@ struct mk_store {
 #define MK_DEFAULT_TAIL_ROWS 16384u
 #define MK_DEFAULT_TAIL_LOG_BYTES (UINT64_C(4) << 20)
 #define MK_BULK_ROWS 4096u
+#define MK_LANE_SEGMENTS_MAX 256u /* writers wait for the merging thread above this */
 
 void mk_store__log(mk_store *store, mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
 
@@ -285,9 +287,9 @@ mk_code mk_ids__tie(void *ctx, const mk_rows *rows, uint32_t *group, uint32_t co
 /* ---- apply.c ---- */
 
 /* Stages a batch as number staged_seq + 1 at `tt`. On failure everything is taken back and the error
- * says why; semantic failures are MK_E_NOT_FOUND and MK_E_INVALID_ARG, the only ones replay skips. */
+ * says why; `strict` is for new writes (oddity 2); semantic failures are MK_E_NOT_FOUND and MK_E_INVALID_ARG, the only ones replay skips. */
 MK_CHECK mk_code mk_apply__batch(mk_store *store, const mk_op *ops, size_t count, mk_tt tt,
-                                 mk_pending *pending, mk_err *err);
+                                 bool strict, mk_pending *pending, mk_err *err);
 /* Takes staged batches back, newest first, down to and including `pending`. */
 void mk_apply__undo(mk_store *store, mk_pending *pending);
 bool mk_apply__is_semantic(mk_code code);
@@ -314,6 +316,9 @@ void mk_publish__count(mk_store *store, bool node, unsigned class, uint32_t src,
 
 /* Merges until the shape is right; called with the mutex held and nothing staged. */
 MK_CHECK mk_code mk_compact__lanes(mk_store *store, bool all, mk_err *err);
+/* One merge in the background: the mutex is taken only to plan and to install it. The caller holds
+ * upkeep_mutex, so that there is one at a time. *worked: there was something to merge. */
+MK_CHECK mk_code mk_compact__step(mk_store *store, bool *worked, mk_err *err);
 
 /* ---- checkpoint.c ---- */
 

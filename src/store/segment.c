@@ -620,7 +620,6 @@ void mk_segment_unend(mk_segment *segment, uint32_t row)
     mk_ends *ends = atomic_load_explicit(&segment->ends, memory_order_relaxed);
     atomic_store_explicit(&ends->seq[row], MK_SEQ_OPEN, memory_order_relaxed);
     segment->ended--;
-    if (segment->merging && segment->late_count > 0)
-        segment->late_count--; /* undone newest first, so it is the last one */
+    segment->merge_spoiled |= segment->merging;
     ident_restore(segment, row);
 }

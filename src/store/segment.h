@@ -112,6 +112,7 @@ typedef struct mk_segment {
     size_t ident_slots;
     uint32_t ident_used;
     bool merging;         /* a merge is reading it: ends are also listed in `late_ends` */
+    bool merge_spoiled;   /* an end was taken back meanwhile: the merge is given up */
     uint32_t *late_ends;  /* rows */
     size_t late_count, late_cap;
 

@@ -347,25 +347,47 @@ static mk_code new_store(const char *dir, const mk_store_options *options, mk_st
     return MK_OK;
 }
 
-/* The background thread: checkpoints when a commit asks for it. */
+/* Merges until there is nothing to merge; the mutex is not held. */
+static void merge_all(mk_store *store)
+{
+    mk_err err;
+    bool worked = true;
+    mk_code rc = MK_OK;
+    pthread_mutex_lock(&store->upkeep_mutex);
+    while (rc == MK_OK && worked)
+        rc = mk_compact__step(store, &worked, &err);
+    pthread_mutex_unlock(&store->upkeep_mutex);
+    mk_epoch_collect(&store->epoch);
+    if (rc != MK_OK)
+        mk_store__log(store, MK_LOG_WARN, "merging put off: %s", err.message);
+}
+
+/* The background thread: merges and checkpoints when a commit asks for it. */
 static void *keep_up(void *arg)
 {
     mk_store *store = arg;
+    mk_err err;
     pthread_mutex_lock(&store->mutex);
     while (!store->closing) {
-        if (!store->upkeep_wanted) {
+        if (store->merge_wanted) {
+            pthread_mutex_unlock(&store->mutex);
+            merge_all(store);
+            pthread_mutex_lock(&store->mutex);
+            store->merge_wanted = false;
+            pthread_cond_broadcast(&store->changed);
+        } else if (store->upkeep_wanted) {
+            pthread_mutex_unlock(&store->mutex);
+            const mk_code rc = mk_store_checkpoint(store, &err);
+            pthread_mutex_lock(&store->mutex);
+            store->upkeep_wanted = false;
+            if (rc == MK_OK)
+                continue;
+            mk_store__log(store, MK_LOG_WARN, "checkpoint skipped, the log has everything: %s",
+                          err.message);
+            store->log_bytes_since = 0; /* try again after as much log as before */
+        } else {
             pthread_cond_wait(&store->upkeep, &store->mutex);
-            continue;
         }
-        mk_err err;
-        pthread_mutex_unlock(&store->mutex);
-        const mk_code rc = mk_store_checkpoint(store, &err);
-        pthread_mutex_lock(&store->mutex);
-        store->upkeep_wanted = false;
-        if (rc == MK_OK)
-            continue;
-        mk_store__log(store, MK_LOG_WARN, "checkpoint skipped, the log has everything: %s", err.message);
-        store->log_bytes_since = 0; /* try again after as much log as before */
     }
     pthread_mutex_unlock(&store->mutex);
     return NULL;
@@ -475,6 +497,7 @@ mk_code mk_store_compact(mk_store *store, mk_err *err)
     mk_code rc;
     if (!store->writable)
         return mk_fail(err, MK_E_STATE, "the store is open for reading only");
+    pthread_mutex_lock(&store->upkeep_mutex);
     pthread_mutex_lock(&store->mutex);
     rc = mk_commit__raise(store, err);
     if (rc == MK_OK) {
@@ -484,5 +507,6 @@ mk_code mk_store_compact(mk_store *store, mk_err *err)
         mk_commit__lower(store);
     }
     pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock(&store->upkeep_mutex);
     return rc;
 }

@@ -20,7 +20,7 @@
 #include "../support/tmpdir.h"
 
 typedef struct world {
-    char dir[512];
+    char dir[TMPDIR_PATH_MAX + 16];
     uint32_t tail_rows;
     mk_store *store;
     model *model;

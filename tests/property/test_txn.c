@@ -236,7 +236,7 @@ static void test_txn__a_large_commit_touches_everything(void **state)
     writes(a, node_op("u1199", "{}", 0, 1));
     writes(b, events_op(&event, 1, 0)); /* carves nothing */
     reads(c, "u1198", 0, 1);
-    writes(c, node_op("c", "{}", 0, 1));
+    writes(c, events_op(&event, 1, 0));
     const mk_tt first = write_ops(f->store, ops, 1200);
     refused(f, a, MK_E_WRITE_CONFLICT, first);
     accepted(f, b);
