@@ -74,6 +74,29 @@ void bench_must(bool ok, const char *what)
     exit(1);
 }
 
+void bench_ok(mk_code rc, const mk_err *err, const char *what)
+{
+    if (rc == MK_OK)
+        return;
+    fprintf(stderr, "bench: %s: %s (%s)\n", what, err->message, mk_code_name(rc));
+    exit(1);
+}
+
+bool bench_small(void) { return bench_env("MK_BENCH_SMALL", 0) != 0; }
+
+uint64_t bench_rows(uint64_t full)
+{
+    if (!bench_small())
+        return bench_env("MK_BENCH_ROWS", full);
+    return full / 100 < 10000 ? 10000 : full / 100;
+}
+
+uint64_t bench_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
 void bench_row(const char *what, double value, const char *unit, const char *aim)
 {
     char number[32];
@@ -81,6 +104,15 @@ void bench_row(const char *what, double value, const char *unit, const char *aim
              value >= 1000 ? "%.0f" : value >= 10 ? "%.1f" : value >= 0.01 ? "%.3f" : "%.6f", value);
     printf("%-58s %14s %-12s %s\n", what, number, unit, aim);
     fflush(stdout);
+}
+
+void bench_bar(const char *what, double value, const char *unit, bench_side side, double bar)
+{
+    char aim[64];
+    const bool met = side == BENCH_AT_MOST ? value <= bar : value >= bar;
+    snprintf(aim, sizeof aim, "%s %.10g%s", side == BENCH_AT_MOST ? "<=" : ">=", bar,
+             met ? "" : "   MISSED");
+    bench_row(what, value, unit, aim);
 }
 
 void bench_note(const char *fmt, ...)

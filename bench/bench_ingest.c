@@ -184,7 +184,8 @@ int main(void)
     bench_pin();
     if (access(text, R_OK) != 0)
         bench_write_events(text, rows);
-    parse(text);
+    if (!bench_env("MK_BENCH_LOAD_ONLY", 0))
+        parse(text);
     load(text, dir);
     if (bench_env("MK_BENCH_LOAD_ONLY", 0))
         return 0;

@@ -34,8 +34,21 @@ const char *mk_code_name(mk_code code)
     return code_names[index];
 }
 
-/* Makes what snprintf left in `text` safe to show: cut UTF-8 sequences at the end go, other bytes
- * that are no UTF-8 and control characters become '?'. */
+/* True when the bytes from `at` to the end begin a UTF-8 sequence that the end cuts off. */
+static bool is_cut_sequence(const char *text, size_t at, size_t n)
+{
+    const unsigned char lead = (unsigned char)text[at];
+    const size_t want = lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead >= 0xF5 || n - at >= want)
+        return false;
+    for (size_t i = at + 1; i < n; i++)
+        if (((unsigned char)text[i] & 0xC0) != 0x80)
+            return false;
+    return true;
+}
+
+/* Makes what snprintf left in `text` safe to show: a sequence cut off at the end goes, other bytes that
+ * are no UTF-8 and control characters become '?'. */
 static void make_printable(char *text)
 {
     size_t n = strlen(text);
@@ -44,7 +57,7 @@ static void make_printable(char *text)
         const size_t bad = from + mk_utf8_check((mk_str){text + from, n - from});
         if (bad >= n)
             break;
-        if (n - bad < 4 && (unsigned char)text[bad] >= 0xC0) {
+        if (is_cut_sequence(text, bad, n)) {
             text[bad] = 0;
             n = bad;
             break;

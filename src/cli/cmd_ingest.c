@@ -42,8 +42,8 @@ static mk_code read_names(const mk_cli *cli, mk_load_options *load, mk_err *err)
                          "collegemsg, email-eu, bitcoinotc", err));
     if ((text = mk_options_value(o, "unit")) != NULL)
         MK_TRY(rc, named(cli, "unit", mk_load_unit_named(text, &load->unit), "auto, s, ms, us", err));
-    if ((text = mk_options_value(o, "separator")) != NULL)
-        MK_TRY(rc, named(cli, "separator", separator_named(text, &load->separator),
+    if ((text = mk_options_value(o, "sep")) != NULL)
+        MK_TRY(rc, named(cli, "sep", separator_named(text, &load->separator),
                          "auto, blanks, tab, comma", err));
 out:
     return rc;
@@ -52,21 +52,20 @@ out:
 static mk_code read_options(const mk_cli *cli, mk_load_options *load, mk_err *err)
 {
     const mk_options *o = &cli->options;
-    uint64_t events = 0, ops = 0;
+    uint64_t batch = 0;
     mk_code rc;
     MK_TRY(rc, read_names(cli, load, err));
-    MK_TRY(rc, mk_options_u64(o, "batch", 1, 1000000, &events, err));
-    MK_TRY(rc, mk_options_u64(o, "batch-ops", 1, 1000000, &ops, err));
+    MK_TRY(rc, mk_options_u64(o, "batch", 1, 1000000, &batch, err));
     MK_TRY(rc, mk_options_u64(o, "skip-bad", 0, INT64_MAX, &load->skip_bad, err));
     load->path = o->words[0];
-    load->batch_events = events;
-    load->batch_ops = ops;
+    load->batch_events = batch;
+    load->batch_ops = batch;
     load->columns = mk_options_value(o, "columns");
     load->mapping = mk_options_value(o, "map");
     load->no_header = mk_options_has(o, "no-header");
     load->rel_type = mk_options_value(o, "rel-type");
     load->prefix = mk_options_value(o, "prefix");
-    load->node_label = mk_options_value(o, "node-label");
+    load->node_label = mk_options_value(o, "label");
     load->source = mk_options_value(o, "source");
     load->provenance_ref = mk_options_value(o, "provenance-ref");
     load->revision = mk_options_value(o, "revision");
@@ -232,7 +231,7 @@ static const mk_option ingest_options[] = {
     {.name = "format", .letter = 'f', .value = "NAME",
      .doc = "edges, csv, tsv, jsonl, eventlog or git; found out when not given"},
     {.name = "preset", .value = "NAME", .doc = "a known data set: collegemsg, email-eu, bitcoinotc"},
-    {.name = "separator", .value = "NAME", .doc = "edge lists: blanks, tab or comma"},
+    {.name = "sep", .value = "NAME", .doc = "edge lists: blanks, tab or comma"},
     {.name = "unit", .value = "UNIT", .doc = "unit of times that are plain numbers: s, ms or us"},
     {.name = "columns", .value = "LIST", .doc = "edge lists: names by position, \"src,dst,rating,time\""},
     {.name = "map", .value = "MAPPING",
@@ -240,13 +239,13 @@ static const mk_option ingest_options[] = {
     {.name = "no-header", .doc = "csv, tsv: columns are called 1, 2, ..."},
     {.name = "rel-type", .value = "NAME", .doc = "relation type where the input has none; default EDGE"},
     {.name = "prefix", .value = "TEXT", .doc = "put before every uid; default n for edge lists"},
-    {.name = "node-label", .value = "NAME", .doc = "label of nodes that events create; default Node"},
+    {.name = "label", .value = "NAME", .doc = "label of nodes that events create; default Node"},
     {.name = "revision", .value = "REV", .doc = "git: where the history ends; default HEAD"},
     {.name = "source", .value = "TEXT", .doc = "kept with every version; default ingest"},
     {.name = "provenance-ref", .value = "TEXT", .doc = "kept with every version"},
     {.name = "create-endpoints", .doc = "also assert the ends of asserted edges that are no nodes yet"},
-    {.name = "batch", .value = "N", .doc = "events in a batch; default 50000"},
-    {.name = "batch-ops", .value = "N", .doc = "other operations in a batch; default 10000"},
+    {.name = "batch", .value = "N",
+     .doc = "events or operations in a batch; default 50000 events or 10000 others"},
     {.name = "skip-bad", .value = "N", .doc = "pass over up to N bad rows"},
     {0},
 };

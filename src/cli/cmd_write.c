@@ -201,7 +201,7 @@ out:
 /* True when the operation is described by options and not on standard input. */
 static bool has_flags(const mk_cli *cli)
 {
-    static const char *const names[] = {"node", "edge", "disc", "props", "label", "from", "to", "at"};
+    static const char *const names[] = {"node", "edge", "disc", "props", "from", "to", "at"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (const mk_option *o = cli->options.tables[0]; o->name != NULL; o++)
             if (strcmp(o->name, names[i]) == 0 && mk_options_has(&cli->options, names[i]))
@@ -241,8 +241,7 @@ static mk_code run_verb(mk_cli *cli, verb which, mk_err *err)
     w.request_id = option_text(cli, "request-id");
     if (which == VERB_ASSERT) {
         w.create_endpoints = mk_options_has(&cli->options, "create-endpoints");
-        w.node_label = mk_options_has(&cli->options, "node-label") ? option_text(cli, "node-label")
-                                                                   : MK_STR("Node");
+        w.node_label = mk_options_has(&cli->options, "label") ? option_text(cli, "label") : MK_STR("Node");
     }
     MK_TRY(rc, check_input(cli, flags, each, err));
     if (each) {
@@ -296,11 +295,10 @@ static mk_code run_correct(mk_cli *cli, mk_err *err)
 
 static const mk_option assert_options[] = {
     SUBJECT,
-    {.name = "label", .value = "NAME", .doc = "label of the node; default Node"},
+    {.name = "label", .value = "NAME", .doc = "label of the node, or of the ends that are created; default Node"},
     INTERVAL,
     ORIGIN,
     {.name = "create-endpoints", .doc = "also assert the ends of edges that are no nodes yet"},
-    {.name = "node-label", .value = "NAME", .doc = "their label; default Node"},
     {0},
 };
 static const mk_option retract_options[] = {

@@ -363,11 +363,12 @@ mk_code mk_segment_build(const mk_alloc *alloc, mk_lane lane, bool past, uint64_
     uint32_t *order = NULL;
     int64_t *values = mk_new(alloc, values_size);
     mk_segment *segment = mk_new0(alloc, sizeof *segment);
+    if (segment != NULL)
+        segment->alloc = alloc;
     if (segment == NULL || values == NULL) {
         rc = mk_fail_nomem(err);
         goto out;
     }
-    segment->alloc = alloc;
     segment->id = id;
     segment->lane = lane;
     segment->past = past;

@@ -239,7 +239,8 @@ static mk_code load(mk_store *store, bool use_checkpoint, mk_err *err)
     if (store->writable) {
         MK_TRY(rc, mk_log_writer_open(store->alloc, store->fs, store->dir, &store->log_end,
                                       &store->log, err));
-        store->log_end = *mk_log_writer_end(store->log);
+        /* The writer may have moved the last frames into a new file. log_end and log_last stay where they
+         * were read, as a pair that a checkpoint can be checked by: a reader finds the place again. */
     }
 out:
     return rc;
