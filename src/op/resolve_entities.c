@@ -62,18 +62,15 @@ static mk_str decode(mk_buf *out, mk_str raw)
 
 static mk_code score_name(finder *f, const mk_node_ref *ref, uint8_t *score)
 {
-    const mk_arena_mark mark = mk_arena_save(f->arena);
-    mk_node_version version;
-    mk_str raw;
+    mk_str props, raw;
     mk_code rc;
 
-    MK_TRY(rc, mk_view_node_version(f->view, f->arena, ref, &version, f->err));
-    if (mk_canon_member(version.props, "name", &raw) && raw.n > 2 && raw.p[0] == '"' &&
+    MK_TRY(rc, mk_view_node_props(f->view, ref, &props, f->err));
+    if (mk_canon_member(props, "name", &raw) && raw.n > 2 && raw.p[0] == '"' &&
         mk_lower_contains(&f->text, decode(&f->decoded, raw), f->lowered))
         *score = IN_NAME;
 
 out:
-    mk_arena_rewind(f->arena, mark);
     return rc;
 }
 
@@ -183,14 +180,13 @@ out:
 static mk_code write_name(mk_run *run, uint32_t id, mk_err *err)
 {
     const mk_arena_mark mark = mk_arena_save(run->arena);
-    mk_node_version version;
     mk_node_ref last;
-    mk_str raw = MK_STR("null");
+    mk_str props, raw = MK_STR("null");
     mk_code rc;
 
     MK_TRY(rc, latest(run->view, run->arena, id, &last, err));
-    MK_TRY(rc, mk_view_node_version(run->view, run->arena, &last, &version, err));
-    (void)mk_canon_member(version.props, "name", &raw);
+    MK_TRY(rc, mk_view_node_props(run->view, &last, &props, err));
+    (void)mk_canon_member(props, "name", &raw);
     MK_TRY(rc, mk_payload_json(run->out, raw, err));
 
 out:

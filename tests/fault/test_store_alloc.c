@@ -62,8 +62,9 @@ static void test_store_alloc__every_failure_is_undone(void **state)
 {
     (void)state;
     expect_digests(false);
-    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 2;
-    uint64_t n = 1;
+    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 13;
+    const char *only = getenv("MK_FAIL_AT");
+    uint64_t n = only ? strtoull(only, NULL, 10) : 1;
     for (; run_failing(n, false); n += stride)
         ;
     assert_true(n > 100);
@@ -75,7 +76,7 @@ static void test_store_alloc__lasting_shortage_is_undone(void **state)
 {
     (void)state;
     expect_digests(false);
-    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 7;
+    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 61;
     for (uint64_t n = 1; run_failing(n, true); n += stride)
         ;
 }
@@ -84,7 +85,7 @@ static void test_store_alloc__bulk_load_is_undone(void **state)
 {
     (void)state;
     expect_digests(true);
-    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 41;
+    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 211;
     for (uint64_t n = 1; run_failing(n, false); n += stride)
         ;
 }
