@@ -91,6 +91,12 @@ uint64_t bench_rows(uint64_t full)
     return full / 100 < 10000 ? 10000 : full / 100;
 }
 
+bool bench_part(const char *name)
+{
+    const char *part = getenv("MK_BENCH_PART");
+    return part == NULL || *part == 0 || strcmp(part, name) == 0;
+}
+
 uint64_t bench_random(uint64_t *state)
 {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

@@ -26,6 +26,8 @@ void bench_ok(mk_code rc, const mk_err *err, const char *what);
 /* MK_BENCH_ROWS, or `full`; with MK_BENCH_SMALL=1 a hundredth of it, at least 10,000. */
 uint64_t bench_rows(uint64_t full);
 bool bench_small(void);
+/* Whether a part of a benchmark should run: MK_BENCH_PART is not set, or names it. */
+bool bench_part(const char *name);
 /* A sequence of numbers that is the same in every run. */
 uint64_t bench_random(uint64_t *state);
 

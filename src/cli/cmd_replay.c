@@ -30,8 +30,10 @@ typedef struct replay {
 
 static mk_code at_line(const replay *r, mk_err *err)
 {
-    if (err->path[0] == '\0')
-        mk_err_path(err, "%s:%llu", r->name, (unsigned long long)mk_instream_line_number(r->in));
+    char inside[sizeof err->path];
+    memcpy(inside, err->path, sizeof inside);
+    mk_err_path(err, "%s:%llu%s%s", r->name, (unsigned long long)mk_instream_line_number(r->in),
+                inside[0] != '\0' ? ": " : "", inside);
     return err->code;
 }
 

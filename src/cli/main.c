@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -233,6 +234,8 @@ int main(int argc, char **argv)
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDWR) != fd)
             return 1;
+    /* A limit on the size of files is an error to report, not a reason to die. */
+    signal(SIGXFSZ, SIG_IGN);
     /* Known before the options are read, so that a mistake in them is reported in the right form. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         cli.json |= strcmp(argv[i], "--json") == 0;

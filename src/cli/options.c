@@ -230,10 +230,10 @@ mk_code mk_options_u64(const mk_options *options, const char *name, uint64_t min
 mk_code mk_options_time(const mk_options *options, const char *name, int64_t *out, mk_err *err)
 {
     const char *text = mk_options_value(options, name);
-    mk_err why;
-    if (text == NULL || mk_time_parse(mk_str_of(text), out, &why) == MK_OK)
+    if (text == NULL)
         return MK_OK;
-    mk_fail_usage(err, "--%s: %s", name, why.message);
-    mk_err_hint(err, "%s", why.hint);
-    return MK_E_INVALID_ARG;
+    const mk_code rc = mk_time_parse(mk_str_of(text), out, err);
+    if (rc != MK_OK)
+        mk_err_path(err, "--%s", name);
+    return rc;
 }

@@ -42,7 +42,8 @@ const char *mk_options_value(const mk_options *options, const char *name);
 const char *const *mk_options_values(const mk_options *options, const char *name);
 
 /* Values of a type; `out` stays as it was when the option was not given.
- * Errors: usage errors that name option, value, and what would pass. */
+ * Errors: a number that is none, or out of bounds, is a usage error; a time that is none, or out of
+ * range, is data like any other and MK_E_INVALID_ARG. Both name the option and what would pass. */
 MK_CHECK mk_code mk_options_u64(const mk_options *options, const char *name, uint64_t min,
                                 uint64_t max, uint64_t *out, mk_err *err);
 MK_CHECK mk_code mk_options_time(const mk_options *options, const char *name, int64_t *out,

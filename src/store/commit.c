@@ -178,11 +178,20 @@ static void lead(mk_store *store)
 
 /* ---- staging ---- */
 
-static mk_tt tick(mk_store *store)
+/* No view believes what begins at the end of time or later, so nothing may be written there. */
+static mk_code tick(mk_store *store, mk_tt *tt, mk_err *err)
 {
     const int64_t now = store->options.clock->now_us(store->options.clock->ctx);
-    const int64_t next = store->staged_tt.us + 1;
-    return (mk_tt){now > next ? now : next};
+    const int64_t last = store->staged_tt.us;
+    if (now < MK_OPEN_END && last < MK_OPEN_END - 1) {
+        tt->us = now > last + 1 ? now : last + 1;
+        return MK_OK;
+    }
+    mk_fail(err, MK_E_STATE, "no transaction time is left: the clock says %lld, the newest batch is at %lld",
+            (long long)now, (long long)last);
+    mk_err_reason(err, "clock");
+    mk_err_hint(err, "set the clock, or replay a log whose tt lie before %lld", (long long)MK_OPEN_END);
+    return MK_E_STATE;
 }
 
 /* Appends the record to the group; on failure the group is as before. */
@@ -253,8 +262,10 @@ out:
 
 static mk_code stage(mk_store *store, const mk_op *ops, size_t count, mk_pending *pending, mk_err *err)
 {
-    const mk_tt tt = tick(store);
-    mk_code rc = mk_apply__batch(store, ops, count, tt, true, pending, err);
+    mk_tt tt;
+    mk_code rc = tick(store, &tt, err);
+    if (rc == MK_OK)
+        rc = mk_apply__batch(store, ops, count, tt, true, pending, err);
     if (rc != MK_OK)
         return rc;
     rc = add_record(store, ops, count, tt, err);
@@ -316,10 +327,13 @@ static mk_code commit(mk_store *store, const mk_op *ops, size_t count, mk_str re
     if (request_uid.n != 0) {
         bool found;
         rc = find_request(store, request_uid, &found, tt, err);
+        /* Whoever waits lets others in, perhaps with the same request: look again after it. */
+        while (rc == MK_OK && !found && must_wait(store)) {
+            pthread_cond_wait(&store->changed, &store->mutex);
+            rc = find_request(store, request_uid, &found, tt, err);
+        }
         if (rc != MK_OK || found)
             return rc;
-        while (must_wait(store))
-            pthread_cond_wait(&store->changed, &store->mutex);
     }
     if (options->validate != NULL)
         rc = options->validate(options->validate_ctx, store, err);

@@ -363,6 +363,7 @@ static mk_code install(plan *p, bool *given_up, mk_err *err)
     }
     list->count = kept;
     mk_publish__fill(store, state);
+    state = NULL;
     for (size_t i = 0; i < p->count; i++) {
         mk_free(store->alloc, p->inputs[i].ends,
                 (size_t)p->inputs[i].segment->rows * sizeof(uint32_t));
@@ -370,6 +371,8 @@ static mk_code install(plan *p, bool *given_up, mk_err *err)
     }
     p->count = 0;
 out:
+    if (state != NULL)
+        mk_free(store->alloc, state, state->size);
     return rc;
 }
 

@@ -870,6 +870,8 @@ mk_code mk_store_disk_stats(mk_store *store, mk_disk_stats *out, mk_err *err)
         if (store->fs->list(store->fs->ctx, dir, add_usage, &u, NULL) != MK_OK)
             continue;
     }
+    /* A checkpoint at work sets where segments lie while it holds this one only. */
+    pthread_mutex_lock(&store->upkeep_mutex);
     pthread_mutex_lock(&store->mutex);
     for (int lane = 0; lane < MK_LANE_COUNT; lane++)
         for (size_t i = 0; i < store->lanes[lane].count; i++) {
@@ -879,6 +881,7 @@ mk_code mk_store_disk_stats(mk_store *store, mk_disk_stats *out, mk_err *err)
         }
     const mk_log_pos end = store->log_end;
     pthread_mutex_unlock(&store->mutex);
+    pthread_mutex_unlock(&store->upkeep_mutex);
     /* The last file is longer than what was written: room is reserved ahead. */
     out->log_bytes = end.offset;
     for (uint32_t number = 1; number < end.file; number++) {

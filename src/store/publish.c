@@ -179,6 +179,9 @@ void mk_publish__upto(mk_store *store, mk_pending *last)
     mk_publish__fill(store, last->state);
     last->state = NULL;
     for (batch = store->pending_first; batch != stop; batch = batch->next) {
+        if (batch->state != NULL) /* one state shows the whole group */
+            mk_free(store->alloc, batch->state, batch->state->size);
+        batch->state = NULL;
         remember(store, batch);
         announce(store, batch);
     }

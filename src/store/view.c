@@ -813,26 +813,73 @@ static int by_rel_name(const void *x, const void *y)
     return mk_str_cmp(((const mk_rel_count *)x)->rel_type, ((const mk_rel_count *)y)->rel_type);
 }
 
+/* The running counters when they are of this view's state: sums[code] over the classes shown. Nobody waits
+ * for the mutex here; false says that somebody holds it or has published since. */
+static bool counters_of_state(const mk_view *view, uint64_t *sums)
+{
+    mk_store *store = view->store;
+    if (pthread_mutex_trylock(&store->mutex) != 0)
+        return false;
+    const bool same = store->published.seq == view->state->seq;
+    for (uint32_t code = 0; same && code < view->state->name_count; code++) {
+        const _Atomic uint64_t *counts =
+            mk_geo_at(&store->rel_count, code, MK_CLASS_COUNT * sizeof(_Atomic uint64_t));
+        sums[code] = 0;
+        for (unsigned class = 0; class < MK_CLASS_COUNT; class++)
+            if (view->mask >> class & 1)
+                sums[code] += atomic_load_explicit(&counts[class], memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return same;
+}
+
+/* The same by looking at every edge version of the state, believed or not. */
+static mk_code count_by_scan(const mk_view *view, uint64_t *sums, mk_err *err)
+{
+    const mk_state *state = view->state;
+    mk_code rc = MK_OK;
+    memset(sums, 0, (size_t)state->name_count * sizeof *sums);
+    for (size_t l = 0; l < sizeof edge_lanes / sizeof *edge_lanes; l++) {
+        if (!lane_shown(view, edge_lanes[l]))
+            continue;
+        for (uint32_t part = state->first[edge_lanes[l]]; part < state->first[edge_lanes[l] + 1];
+             part++) {
+            scan s;
+            MK_TRY(rc, open_scan(view, part, &s, err));
+            const bool reserved = edge_lanes[l] == MK_LANE_RESERVED_EDGE;
+            for (uint32_t row = 0; row < s.segment->rows; row++)
+                if (!reserved || class_shown(view, mk_col_u32(s.a, row), mk_col_u32(s.b, row)))
+                    sums[mk_col_u32(s.rel, row)]++;
+        }
+    }
+    for (uint32_t number = state->tail_lo; number < state->tail_hi; number++) {
+        const mk_tail_row *row = mk_state_row(state, number);
+        if (!row->node && view->mask >> row->class & 1 &&
+            atomic_load_explicit(&row->seq_e, memory_order_relaxed) != row->seq_s)
+            sums[row->rel]++;
+    }
+out:
+    return rc;
+}
+
 mk_code mk_view_rel_counts(const mk_view *view, mk_arena *arena, mk_rel_count **out, size_t *count,
                            mk_err *err)
 {
     const uint32_t names = view->state->name_count;
     mk_rel_count *rels = mk_arena_get(arena, (size_t)names * sizeof *rels);
-    if (rels == NULL)
-        return mk_fail_nomem(err);
+    uint64_t *sums = mk_arena_get(arena, (size_t)names * sizeof *sums);
     size_t n = 0;
-    for (uint32_t code = 0; code < names; code++) {
-        const _Atomic uint64_t *counts =
-            mk_geo_at(&view->store->rel_count, code, MK_CLASS_COUNT * sizeof(_Atomic uint64_t));
-        uint64_t sum = 0;
-        for (unsigned class = 0; class < MK_CLASS_COUNT; class++)
-            if (view->mask >> class & 1)
-                sum += atomic_load_explicit(&counts[class], memory_order_relaxed);
-        if (sum != 0)
-            rels[n++] = (mk_rel_count){mk_view_name(view, code), sum};
-    }
+    mk_code rc = MK_OK;
+    if (rels == NULL || sums == NULL)
+        return mk_fail_nomem(err);
+    if (!counters_of_state(view, sums))
+        MK_TRY(rc, count_by_scan(view, sums, err));
+    for (uint32_t code = 0; code < names; code++)
+        if (sums[code] != 0)
+            rels[n++] = (mk_rel_count){mk_view_name(view, code), sums[code]};
     qsort(rels, n, sizeof *rels, by_rel_name);
     *out = rels;
     *count = n;
-    return MK_OK;
+out:
+    return rc;
 }

@@ -323,7 +323,12 @@ static inline void view_hash(mk_view *view, uint8_t sha[32])
 {
     mk_sha256 hash;
     mk_view_stats stats;
+    mk_arena arena;
+    mk_rel_count *rels;
+    size_t rel_count;
+    mk_err err;
     beliefs_hash(view, sha);
+    mk_arena_init(&arena, &mk_alloc_default);
     mk_view_get_stats(view, &stats);
     mk_sha256_init(&hash);
     mk_sha256_add(&hash, sha, 32);
@@ -334,7 +339,15 @@ static inline void view_hash(mk_view *view, uint8_t sha[32])
     hash_i64(&hash, stats.has_extent ? stats.vt_min : 0);
     hash_i64(&hash, stats.has_extent ? stats.vt_max : 0);
     hash_i64(&hash, (int64_t)stats.max_out_degree);
+    MUST_OK(mk_view_rel_counts(view, &arena, &rels, &rel_count, &err), err);
+    for (size_t i = 0; i < rel_count; i++) {
+        hash_str(&hash, rels[i].rel_type);
+        hash_i64(&hash, (int64_t)rels[i].count);
+        stats.edge_versions -= rels[i].count;
+    }
+    MUST(stats.edge_versions == 0); /* the counts add up */
     mk_sha256_end(&hash, sha);
+    mk_arena_free(&arena);
 }
 
 /* The value of {"m":N} in the version of a node valid at `t`; -1 when there is none. */

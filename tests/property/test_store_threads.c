@@ -12,7 +12,7 @@
 
 #include "store_support.h"
 
-enum { WRITERS = 4, READERS = 3, BATCHES = 72, NODES = 3, PINS = 3, COMMITS_MAX = 16384 };
+enum { WRITERS = 4, READERS = 3, BATCHES = 48, NODES = 3, PINS = 3, COMMITS_MAX = 16384 };
 
 typedef struct arena_of_threads {
     mk_store *store;
@@ -31,9 +31,9 @@ typedef struct writer {
     size_t tt_count;
 } writer;
 
-static void own_uid(char uid[16], int writer_number, int node)
+static void own_uid(char uid[32], int writer_number, int node)
 {
-    snprintf(uid, 16, "w%d-%d", writer_number, node);
+    snprintf(uid, 32, "w%d-%d", writer_number, node);
 }
 
 static void raise_to(_Atomic int64_t *value, int64_t to)
@@ -49,8 +49,8 @@ static void raise_to(_Atomic int64_t *value, int64_t to)
 typedef struct draft {
     mk_op ops[16];
     size_t count;
-    char uids[NODES][16];
-    char props[32], more[4][32];
+    char uids[NODES][32];
+    char props[32], more[4][40];
     mk_event events[4];
 } draft;
 
@@ -100,7 +100,7 @@ static void check_own_marker(writer *w, int64_t marker, mk_tt tt)
 {
     mk_view *view;
     mk_err err;
-    char uid[16];
+    char uid[32];
     MUST_OK(mk_view_at(w->all->store, now, 0, &view, &err), err);
     MUST(mk_view_effective_tt(view).us >= tt.us);
     for (int node = 0; node < NODES; node++) {
@@ -140,7 +140,7 @@ static void *write_batches(void *arg)
 
 static void check_whole_batches(mk_view *view)
 {
-    char uid[16];
+    char uid[32];
     for (int number = 0; number < WRITERS; number++) {
         own_uid(uid, number, 0);
         const int64_t marker = marker_of(view, mk_str_of(uid), 1);
@@ -203,6 +203,27 @@ static void *read_views(void *arg)
     return NULL;
 }
 
+/* ---- upkeep on demand, beside the background's ---- */
+
+static void *keep_up(void *arg)
+{
+    arena_of_threads *all = arg;
+    mk_err err;
+    char digest[65];
+    for (int round = 0; atomic_load(&all->writers_left) > 0; round++) {
+        mk_disk_stats disk;
+        MUST_OK(mk_store_disk_stats(all->store, &disk, &err), err);
+        MUST(mk_store_last_tt(all->store).us >= 0 && mk_store_next_disc(all->store) >= 0);
+        if (round % 3 == 0)
+            MUST_OK(mk_store_checkpoint(all->store, &err), err);
+        if (round % 3 == 1)
+            MUST_OK(mk_store_compact(all->store, &err), err);
+        if (round % 3 == 2)
+            digest_of(all->store, digest);
+    }
+    return NULL;
+}
+
 /* ---- together ---- */
 
 static void note_commit(void *ctx, const mk_commit *commit)
@@ -250,11 +271,11 @@ static void check_log(const tmpdir *dir, const char *path, const char digest[65]
     }
 }
 
-static void run_threads(uint32_t tail_rows, uint64_t tail_log_bytes)
+static void run_threads(uint32_t tail_rows, uint64_t tail_log_bytes, bool upkeep)
 {
     static arena_of_threads all;
     static writer writers[WRITERS];
-    pthread_t readers[READERS];
+    pthread_t readers[READERS], keeper;
     tmpdir dir;
     char path[TMPDIR_PATH_MAX], digest[65];
     memset(&all, 0, sizeof all);
@@ -273,10 +294,14 @@ static void run_threads(uint32_t tail_rows, uint64_t tail_log_bytes)
     }
     for (int i = 0; i < READERS; i++)
         assert_int_equal(pthread_create(&readers[i], NULL, read_views, &all), 0);
+    if (upkeep)
+        assert_int_equal(pthread_create(&keeper, NULL, keep_up, &all), 0);
     for (int i = 0; i < WRITERS; i++)
         pthread_join(writers[i].thread, NULL);
     for (int i = 0; i < READERS; i++)
         pthread_join(readers[i], NULL);
+    if (upkeep)
+        pthread_join(keeper, NULL);
     assert_true(atomic_load(&all.checks) >= READERS * PINS);
     check_times(&all, writers);
     digest_of(all.store, digest);
@@ -288,13 +313,90 @@ static void run_threads(uint32_t tail_rows, uint64_t tail_log_bytes)
 static void test_store_threads__views_stay_and_batches_are_whole(void **state)
 {
     (void)state;
-    run_threads(16, 4096);
+    run_threads(16, 4096, false);
 }
 
 static void test_store_threads__a_tail_that_is_sealed_rarely_is_no_different(void **state)
 {
     (void)state;
-    run_threads(2000, 64 << 10);
+    run_threads(2000, 64 << 10, false);
+}
+
+static void test_store_threads__checkpoints_and_merges_on_demand_change_nothing(void **state)
+{
+    (void)state;
+    run_threads(200, 8192, true);
+}
+
+/* ---- a reader's handle with several threads ---- */
+
+/* Threads that share a handle for reading, refresh it all the time and hold views meanwhile, beside a writer
+ * that has its own handle of the same store. */
+typedef struct follower {
+    mk_store *reader;
+    _Atomic bool *done;
+    _Atomic int64_t *acknowledged;
+    int64_t last;
+    pthread_t thread;
+} follower;
+
+static void *follow(void *arg)
+{
+    follower *f = arg;
+    for (bool stop = false; !stop;) {
+        mk_view *view;
+        mk_err err;
+        uint8_t before[32], after[32];
+        stop = atomic_load(f->done);
+        const int64_t acknowledged = atomic_load(f->acknowledged);
+        MUST_OK(mk_store_refresh(f->reader, &err), err);
+        MUST_OK(mk_view_at(f->reader, now, 0, &view, &err), err);
+        MUST(mk_view_effective_tt(view).us >= acknowledged && mk_view_effective_tt(view).us >= f->last);
+        f->last = mk_view_effective_tt(view).us;
+        check_whole_batches(view);
+        view_hash(view, before);
+        MUST_OK(mk_store_refresh(f->reader, &err), err);
+        view_hash(view, after);
+        MUST(memcmp(before, after, 32) == 0);
+        mk_view_close(view);
+    }
+    return NULL;
+}
+
+static void test_store_threads__a_reader_is_refreshed_by_many(void **state)
+{
+    (void)state;
+    static arena_of_threads all;
+    static writer w;
+    tmpdir dir;
+    char path[TMPDIR_PATH_MAX], ours[65], theirs[65];
+    follower followers[READERS];
+    _Atomic bool done = false;
+    memset(&all, 0, sizeof all);
+    w = (writer){.all = &all};
+    tmpdir_make(&dir);
+    tmpdir_join(&dir, "store", path);
+    all.store = open_store(path, (mk_store_options){
+                                     .mode = MK_OPEN_CREATE_WRITER, .tail_rows = 64, .tail_log_bytes = 8192});
+    atomic_store(&all.writers_left, 1);
+    mk_store *reader = open_store(path, (mk_store_options){.mode = MK_OPEN_READER, .tail_rows = 40});
+    for (int i = 0; i < READERS; i++) {
+        followers[i] = (follower){.reader = reader, .done = &done, .acknowledged = &all.acknowledged};
+        assert_int_equal(pthread_create(&followers[i].thread, NULL, follow, &followers[i]), 0);
+    }
+    assert_int_equal(pthread_create(&w.thread, NULL, write_batches, &w), 0);
+    pthread_join(w.thread, NULL);
+    atomic_store(&done, true);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(followers[i].thread, NULL);
+        assert_int_equal(followers[i].last, w.tts[w.tt_count - 1]);
+    }
+    digest_of(all.store, ours);
+    digest_of(reader, theirs);
+    assert_string_equal(ours, theirs);
+    close_store(reader);
+    close_store(all.store);
+    tmpdir_remove(&dir);
 }
 
 /* ---- large loads ---- */
@@ -395,7 +497,7 @@ typedef struct single {
 static void *write_singles(void *arg)
 {
     const single *s = arg;
-    char uid[16];
+    char uid[32];
     snprintf(uid, sizeof uid, "n%d", s->number);
     for (int i = 0; i < GROUP_OPS; i++) {
         const mk_op op = node_op(uid, "{}", i, i + 1);
@@ -438,6 +540,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_store_threads__views_stay_and_batches_are_whole),
         cmocka_unit_test(test_store_threads__a_tail_that_is_sealed_rarely_is_no_different),
+        cmocka_unit_test(test_store_threads__checkpoints_and_merges_on_demand_change_nothing),
+        cmocka_unit_test(test_store_threads__a_reader_is_refreshed_by_many),
         cmocka_unit_test(test_store_threads__a_large_load_is_seen_whole_or_not_at_all),
         cmocka_unit_test(test_store_threads__single_ops_of_many_threads_share_frames),
     };

@@ -263,12 +263,12 @@ static uint64_t below(worker *w, uint64_t n)
     return (w->random >> 33) % n;
 }
 
-static void account_uid(char uid[16], int account) { snprintf(uid, 16, "account-%d", account); }
+static void account_uid(char uid[32], int account) { snprintf(uid, 32, "account-%d", account); }
 
 /* Reads up to three accounts, writes up to two values that depend on what was read. */
 static mk_code work(worker *w, deed *d)
 {
-    char uids[ACCOUNTS][16], props[2][40];
+    char uids[ACCOUNTS][32], props[2][40];
     mk_err err;
     mk_tt tt = {0};
     int64_t sum = 1 + (int64_t)below(w, 5);
@@ -341,7 +341,7 @@ static bool is_serial(const deed *deeds, size_t count, bool all_reads, int64_t v
 static void check_values(mk_store *store, const int64_t value[ACCOUNTS])
 {
     mk_view *view;
-    char uid[16];
+    char uid[32];
     assert_int_equal(mk_view_at(store, now, 0, &view, NULL), MK_OK);
     for (int i = 0; i < ACCOUNTS; i++) {
         account_uid(uid, i);
@@ -356,7 +356,7 @@ static void run_workers(fixture *f, mk_isolation isolation, uint64_t seed)
     static deed deeds[THREADS * COMMITS];
     int64_t value[ACCOUNTS];
     mk_op ops[ACCOUNTS];
-    char uids[ACCOUNTS][16];
+    char uids[ACCOUNTS][32];
     size_t count = 0;
     uint64_t refusals = 0, records = 0;
     memset(workers, 0, sizeof workers);
