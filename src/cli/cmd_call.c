@@ -94,7 +94,7 @@ static mk_code split_request(calling *c, mk_str line, char *op, size_t op_size, 
     MK_TRY(rc, mk_json_parse(&c->arena, line, NULL, &tree, err));
     const mk_json *name = mk_json_get(tree, "op"), *args = mk_json_get(tree, "args");
     if (name == NULL || name->kind != MK_JSON_STRING || tree->n != (args != NULL ? 2u : 1u)) {
-        rc = mk_fail(err, MK_E_SCHEMA, "not a call: an object with the members \"op\" and \"args\" is needed");
+        rc = mk_fail(err, MK_E_SCHEMA, "not a call: an object with members \"op\" and \"args\" is needed");
         mk_err_hint(err, "write {\"op\":\"entity_history\",\"args\":{\"uid\":\"ada\"}}");
         goto out;
     }

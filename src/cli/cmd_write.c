@@ -290,7 +290,8 @@ static mk_code run_correct(mk_cli *cli, mk_err *err)
 #define ORIGIN                                                                                     \
     {.name = "source", .value = "TEXT", .doc = "kept with every version; default ingest"},         \
     {.name = "provenance-ref", .value = "TEXT", .doc = "kept with every version"},                 \
-    {.name = "request-id", .value = "TEXT", .doc = "a repeat writes nothing and prints the first time"}, \
+    {.name = "request-id", .value = "TEXT",                                                        \
+     .doc = "a repeat writes nothing and prints the first time"},                                  \
     {.name = "each", .doc = "JSON lines: every line is its own batch, acknowledged in turn"}
 
 static const mk_option assert_options[] = {
@@ -318,7 +319,8 @@ const mk_command mk_commands_write[] = {
     {.name = "assert",
      .words = "[-]",
      .summary = "states that a node or an edge held over an interval of valid time",
-     .help = "What was believed over that interval is no longer believed, but stays in the past.\n" LINES_HELP,
+     .help = "What was believed over that interval is no longer believed, but stays in the past.\n"
+             LINES_HELP,
      .example = "merkhet assert --store team --node ada --label Person --from 2024-01-01\n"
                 "merkhet assert --store team --edge ada WORKS_ON orion --from 2024-02-01 "
                 "--create-endpoints",
@@ -328,7 +330,8 @@ const mk_command mk_commands_write[] = {
     {.name = "retract",
      .words = "[-]",
      .summary = "states that what held at a time held no longer from then on",
-     .help = "Only the version valid at that time is cut short; later versions stay.\n" LINES_HELP,
+     .help = "Only the version valid at that time is cut short; later versions stay.\n"
+             LINES_HELP,
      .example = "merkhet assert --store team --node ada --label Person --from 2024-01-01\n"
                 "merkhet retract --store team --node ada --at 2024-06-01",
      .options = retract_options,
@@ -337,7 +340,8 @@ const mk_command mk_commands_write[] = {
     {.name = "correct",
      .words = "[-]",
      .summary = "replaces the properties of a node or an edge over an interval of valid time",
-     .help = "The whole interval is covered, gaps in it too; there has to be something to correct.\n" LINES_HELP,
+     .help = "The whole interval is covered, gaps in it too; there has to be something to correct.\n"
+             LINES_HELP,
      .example = "merkhet assert --store team --node ada --label Person --from 2024-01-01\n"
                 "merkhet correct --store team --node ada --props '{\"role\":\"lead\"}' --from 2024-03-01",
      .options = correct_options,

@@ -176,6 +176,21 @@ static bool writer_is_alive(mk_store *store)
 
 /* ---- loading ---- */
 
+/* A dead writer may have left frames behind the durable end that only the page cache holds; a writer that
+ * starts right now may be writing some. Whoever wrote it, a frame that a reader shows must stay. */
+static mk_code make_durable(mk_store *store, const mk_frame *frame, mk_err *err)
+{
+    char path[4096];
+    mk_file *file;
+    mk_code rc;
+    snprintf(path, sizeof path, "%s/log/%08" PRIu32 ".mlog", store->dir, frame->pos.file);
+    MK_TRY(rc, store->fs->open(store->fs->ctx, path, MK_OPEN_READ, &file, err));
+    rc = store->fs->sync(store->fs->ctx, file, err);
+    store->fs->close(store->fs->ctx, file);
+out:
+    return rc;
+}
+
 /* Frames from log_end on, up to the durable end when a writer is at work. */
 static mk_code fold_log(mk_store *store, bool *torn, mk_err *err)
 {
@@ -185,13 +200,14 @@ static mk_code fold_log(mk_store *store, bool *torn, mk_err *err)
     bool found = false;
     mk_code rc = MK_OK;
     *torn = false;
-    if (!store->writable && writer_is_alive(store)) {
+    if (!store->writable) {
+        const bool alive = writer_is_alive(store);
         MK_TRY(rc, mk_log_head_read(store->fs, store->dir, &head, &found, err));
         if (!found)
             head = mk_log_start();
-        until = &head;
-        if (head.frames <= store->log_end.frames)
+        if (alive && head.frames <= store->log_end.frames)
             goto out;
+        until = alive ? &head : NULL;
     }
     MK_TRY(rc, mk_log_reader_open(store->alloc, store->fs, store->dir, &store->log_end, &reader, err));
     for (;;) {
@@ -201,6 +217,8 @@ static mk_code fold_log(mk_store *store, bool *torn, mk_err *err)
         *torn = end == MK_LOG_TORN;
         if (end != MK_LOG_MORE)
             break;
+        if (!store->writable && frame.pos.frames >= head.frames)
+            MK_TRY(rc, make_durable(store, &frame, err));
         if (frame.kind == MK_FRAME_BATCH)
             MK_TRY(rc, mk_commit__fold_frame(store, &frame, err));
         store->log_last = frame.pos;
