@@ -200,6 +200,7 @@ mk_code mk_api_stats_read(mk_store *store, unsigned mask, mk_arena *arena, mk_ap
     mk_view_get_stats(view, &out->view);
     MK_TRY(rc, mk_view_rel_counts(view, arena, &out->rel_types, &out->rel_type_count, err));
     MK_TRY(rc, mk_store_disk_stats(store, &out->disk, err));
+    out->batches = mk_store_batches(store);
     out->frames = mk_store_log_frames(store);
     out->last_tt = mk_store_last_tt(store);
 out:
@@ -231,7 +232,8 @@ static void put_time_or_null(mk_buf *out, const char *before, bool given, int64_
 void mk_api_stats_json(const mk_store *store, const mk_api_stats *stats, mk_buf *out)
 {
     const mk_disk_stats *disk = &stats->disk;
-    put_u64(out, "{\"disk\":{\"dictionary\":", disk->dictionary_bytes);
+    put_u64(out, "{\"batches\":", stats->batches);
+    put_u64(out, ",\"disk\":{\"dictionary\":", disk->dictionary_bytes);
     put_u64(out, ",\"indexes\":", disk->index_bytes);
     put_u64(out, ",\"log\":", disk->log_bytes);
     put_u64(out, ",\"other\":", disk->other_bytes);
@@ -258,7 +260,8 @@ void mk_api_stats_json(const mk_store *store, const mk_api_stats *stats, mk_buf 
 
 /* ---- arguments of calls ---- */
 
-mk_code mk_api_args_as_of(mk_arena *arena, mk_str args, mk_tt as_of, mk_buf *out, mk_err *err)
+mk_code mk_api_args_add_time(mk_arena *arena, mk_str args, const char *name, int64_t us, mk_buf *out,
+                             mk_err *err)
 {
     mk_json *tree;
     mk_code rc;
@@ -267,9 +270,9 @@ mk_code mk_api_args_as_of(mk_arena *arena, mk_str args, mk_tt as_of, mk_buf *out
         mk_buf_str(out, args);
         goto out;
     }
-    if (mk_json_get(tree, "as_of_tt") != NULL) {
-        rc = mk_fail(err, MK_E_INVALID_ARG, "as_of_tt is given twice: in the arguments and beside them");
-        mk_err_path(err, "as_of_tt");
+    if (mk_json_get(tree, name) != NULL) {
+        rc = mk_fail(err, MK_E_INVALID_ARG, "%s is given twice: in the arguments and beside them", name);
+        mk_err_path(err, "%s", name);
         mk_err_hint(err, "leave out one of the two");
         goto out;
     }
@@ -280,8 +283,8 @@ mk_code mk_api_args_as_of(mk_arena *arena, mk_str args, mk_tt as_of, mk_buf *out
     }
     if (tree->n != 0)
         memcpy(members, tree->members, tree->n * sizeof *members);
-    members[tree->n].key = MK_STR("as_of_tt");
-    members[tree->n].value = (mk_json){.kind = MK_JSON_INT, .i = as_of.us};
+    members[tree->n].key = mk_str_of(name);
+    members[tree->n].value = (mk_json){.kind = MK_JSON_INT, .i = us};
     mk_json whole = {.kind = MK_JSON_OBJECT, .n = tree->n + 1};
     whole.members = members;
     rc = mk_canon_tree(out, arena, &whole, err);

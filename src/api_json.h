@@ -31,7 +31,7 @@ typedef struct mk_api_stats {
     mk_rel_count *rel_types;
     size_t rel_type_count;
     mk_disk_stats disk;
-    uint64_t frames;
+    uint64_t batches, frames;
     mk_tt last_tt;
 } mk_api_stats;
 
@@ -40,9 +40,9 @@ MK_CHECK mk_code mk_api_stats_read(mk_store *store, unsigned mask, mk_arena *are
 void mk_api_stats_json(const mk_store *store, const mk_api_stats *stats, mk_buf *out);
 uint64_t mk_api_disk_total(const mk_disk_stats *disk);
 
-/* Writes `args`, an object, with the member as_of_tt added. E_INVALID_ARG when it has one already;
+/* Writes `args`, an object, with a time added as the member `name`. E_INVALID_ARG when it has one already;
  * text that is no object is copied as it is, for the operator's own checks to refuse. */
-MK_CHECK mk_code mk_api_args_as_of(mk_arena *arena, mk_str args, mk_tt as_of, mk_buf *out,
-                                   mk_err *err);
+MK_CHECK mk_code mk_api_args_add_time(mk_arena *arena, mk_str args, const char *name, int64_t us,
+                                      mk_buf *out, mk_err *err);
 
 #endif

@@ -70,7 +70,7 @@ static int give(mk_code rc, const mk_err *err, mk_db_error *error)
     size_t size;
     if (rc == MK_OK || error == NULL)
         return (int)rc;
-    snprintf(full.name, sizeof full.name, "%s", mk_code_name(rc));
+    snprintf(full.name, sizeof full.name, "%s", mk_code_name(rc == MK_E_NOMEM ? MK_E_INTERNAL : rc));
     snprintf(full.message, sizeof full.message, "%s", err->message);
     put_details(err, full.details, sizeof full.details);
     memcpy(&size, error, sizeof size);

@@ -17,8 +17,8 @@ typedef struct calling {
     mk_arena arena;
     mk_buf args, out;
     mk_call_options options;
-    bool has_as_of;
-    int64_t as_of;
+    bool has_as_of_tt, has_as_of;
+    int64_t as_of_tt, as_of;
 } calling;
 
 /* ---- options ---- */
@@ -28,8 +28,10 @@ static mk_code read_options(calling *c, mk_err *err)
     const mk_options *o = &c->cli->options;
     mk_code rc;
     MK_TRY(rc, mk_cli__mask(c->cli, &c->options.mask, err));
-    c->has_as_of = mk_options_has(o, "as-of-tt");
-    MK_TRY(rc, mk_options_time(o, "as-of-tt", &c->as_of, err));
+    c->has_as_of_tt = mk_options_has(o, "as-of-tt");
+    c->has_as_of = mk_options_has(o, "as-of");
+    MK_TRY(rc, mk_options_time(o, "as-of-tt", &c->as_of_tt, err));
+    MK_TRY(rc, mk_options_time(o, "as-of", &c->as_of, err));
     c->options.explain_only = mk_options_has(o, "explain");
     c->options.completeness = mk_options_has(o, "completeness");
 out:
@@ -38,20 +40,43 @@ out:
 
 /* ---- one call ---- */
 
+/* --as-of is valid time, and exists only where an operator asks about one instant of it. */
+static mk_code check_as_of(const calling *c, const char *op, mk_err *err)
+{
+    const mk_operator *found = mk_operator_find(mk_str_of(op));
+    if (!c->has_as_of || found == NULL) /* an unknown operator is mk_call's to refuse */
+        return MK_OK;
+    for (const mk_arg *arg = found->args; arg->name != NULL; arg++)
+        if (strcmp(arg->name, "t_valid") == 0)
+            return MK_OK;
+    mk_fail(err, MK_E_INVALID_ARG, "%s does not ask about one instant of valid time", op);
+    mk_err_path(err, "--as-of");
+    mk_err_hint(err, "leave it out; --as-of-tt is what was believed at a time");
+    return MK_E_INVALID_ARG;
+}
+
 static mk_code call_text(calling *c, const char *op, mk_str args, mk_err *err)
 {
-    mk_code rc = MK_OK;
-    mk_buf merged;
-    mk_buf_init(&merged, c->cli->alloc);
+    mk_buf with_tt, with_vt;
+    mk_code rc;
+    mk_buf_init(&with_tt, c->cli->alloc);
+    mk_buf_init(&with_vt, c->cli->alloc);
     mk_buf_clear(&c->out);
+    MK_TRY(rc, check_as_of(c, op, err));
+    if (c->has_as_of_tt) {
+        MK_TRY(rc, mk_api_args_add_time(&c->arena, args, "as_of_tt", c->as_of_tt, &with_tt, err));
+        MK_TRY(rc, mk_buf_done(&with_tt, err));
+        args = mk_buf_view(&with_tt);
+    }
     if (c->has_as_of) {
-        MK_TRY(rc, mk_api_args_as_of(&c->arena, args, (mk_tt){c->as_of}, &merged, err));
-        MK_TRY(rc, mk_buf_done(&merged, err));
-        args = mk_buf_view(&merged);
+        MK_TRY(rc, mk_api_args_add_time(&c->arena, args, "t_valid", c->as_of, &with_vt, err));
+        MK_TRY(rc, mk_buf_done(&with_vt, err));
+        args = mk_buf_view(&with_vt);
     }
     rc = mk_call(c->store, op, args, &c->options, &c->arena, &c->out, err);
 out:
-    mk_buf_free(&merged);
+    mk_buf_free(&with_vt);
+    mk_buf_free(&with_tt);
     mk_arena_reset(&c->arena);
     return rc;
 }
@@ -242,6 +267,7 @@ out:
 /* ---- the table ---- */
 
 static const mk_option call_options[] = {
+    {.name = "as-of", .value = "TIME", .doc = "valid time of the question, for operators with t_valid"},
     {.name = "as-of-tt", .value = "TIME", .doc = "answer from what was believed then"},
     {.name = "show", .value = "CLASSES", .doc = "see these too: resolution,knowledge,notes"},
     {.name = "explain", .doc = "what the call would cost and the ceilings; runs nothing"},

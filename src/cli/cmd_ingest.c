@@ -196,10 +196,18 @@ out:
     return rc;
 }
 
-/* A load that stopped has committed whole batches: says up to where, beside the error. */
-static void tell_how_far(mk_cli *cli, const mk_load_report *report)
+/* A load that stopped has committed whole batches: says up to where, in the error for programs and beside
+ * it for people. */
+static void tell_how_far(mk_cli *cli, const mk_load_report *report, mk_err *err)
 {
-    if (report->batches == 0)
+    if (cli->json && err->extra[0] == '\0') {
+        char loaded[160];
+        const int n = snprintf(loaded, sizeof loaded,
+                               "\"loaded\":{\"batches\":%llu,\"done_line\":%llu,\"last_tt\":%lld}",
+                               (unsigned long long)report->batches, (unsigned long long)report->done_line,
+                               (long long)report->last_tt.us);
+        mk_err_extra(err, loaded, (size_t)n);
+    } else if (report->batches == 0)
         mk_cli__warn(cli, "nothing was loaded");
     else
         mk_cli__warn(cli, "%llu batches are loaded, all rows up to line %llu (tt %lld); the rest is not",
@@ -220,7 +228,7 @@ static mk_code run_ingest(mk_cli *cli, mk_err *err)
     rc = mk_load_run(store, &options, &report, err);
     mk_cli__progress_end(cli);
     if (rc != MK_OK)
-        tell_how_far(cli, &report);
+        tell_how_far(cli, &report, err);
     else
         rc = put_report(cli, &report, err);
 out:

@@ -202,14 +202,14 @@ static mk_code put_verdict(const walk *w, mk_err *err)
                       (unsigned long long)w->end.offset, (unsigned long long)w->ops,
                       (unsigned long long)w->seals, w->torn ? "true" : "false");
     } else {
-        mk_buf_z(&out, "the log is sound: ");
+        mk_buf_z(&out, "the log is sound\nframes      ");
         mk_text_count(&out, w->end.frames);
-        mk_buf_z(&out, " frames, ");
+        mk_buf_z(&out, "\nbatches     ");
         mk_text_count(&out, w->batches);
-        mk_buf_z(&out, " batches, ");
+        mk_buf_z(&out, "\noperations  ");
         mk_text_count(&out, w->ops);
-        mk_buf_printf(&out, " operations\nchain  %s\nend    log/%08u.mlog, offset %llu\n", chain,
-                      w->end.file, (unsigned long long)w->end.offset);
+        mk_buf_printf(&out, "\nchain       %s\nend         log/%08u.mlog, offset %llu\n", chain, w->end.file,
+                      (unsigned long long)w->end.offset);
     }
     rc = mk_cli__put_buf(w->cli, &out, err);
     mk_buf_free(&out);

@@ -143,7 +143,7 @@ static mk_code replay_lines(replay *r, mk_err *err)
         r->applied += applied;
         r->failed += !applied;
         mk_cli__progress(r->cli, "replay: %llu batches",
-                         (unsigned long long)(r->applied + r->failed));
+                         (unsigned long long)r->applied + r->failed);
     }
 out:
     return rc;

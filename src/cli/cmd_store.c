@@ -159,6 +159,7 @@ static void stats_for_people(const mk_store *store, const mk_api_stats *stats, m
     put_time(out, "last valid", stats->view.has_extent, stats->view.vt_max);
     put_time(out, "last belief", stats->last_tt.us != 0, stats->last_tt.us);
     put_count(out, "largest out-degree", stats->view.max_out_degree);
+    put_count(out, "batches", stats->batches);
     put_count(out, "frames of the log", stats->frames);
     mk_buf_z(out, "edge versions by relation type\n");
     for (size_t i = 0; i < stats->rel_type_count; i++) {

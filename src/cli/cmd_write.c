@@ -290,13 +290,15 @@ static mk_code run_correct(mk_cli *cli, mk_err *err)
 #define ORIGIN                                                                                     \
     {.name = "source", .value = "TEXT", .doc = "kept with every version; default ingest"},         \
     {.name = "provenance-ref", .value = "TEXT", .doc = "kept with every version"},                 \
-    {.name = "request-id", .value = "TEXT",                                                        \
+    {.name = "request-id",                                                                         \
+     .value = "TEXT",                                                                              \
      .doc = "a repeat writes nothing and prints the first time"},                                  \
     {.name = "each", .doc = "JSON lines: every line is its own batch, acknowledged in turn"}
 
 static const mk_option assert_options[] = {
     SUBJECT,
-    {.name = "label", .value = "NAME", .doc = "label of the node, or of the ends that are created; default Node"},
+    {.name = "label", .value = "NAME",
+     .doc = "label of the node, or of the ends that are created; default Node"},
     INTERVAL,
     ORIGIN,
     {.name = "create-endpoints", .doc = "also assert the ends of edges that are no nodes yet"},
@@ -312,8 +314,8 @@ static const mk_option correct_options[] = {SUBJECT, INTERVAL, ORIGIN, {0}};
 
 #define LINES_HELP                                                                                 \
     "Without --node and --edge, JSON lines are read from standard input: one operation a line\n"   \
-    "(assert_node, assert_edge, retract, correct, ingest_events in any mixture), all of them one\n" \
-    "atomic batch."
+    "(assert_node, assert_edge, retract, correct, ingest_events in any mixture), all of them\n"    \
+    "one atomic batch."
 
 const mk_command mk_commands_write[] = {
     {.name = "assert",

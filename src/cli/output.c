@@ -198,7 +198,7 @@ static void error_for_people(const mk_err *err, mk_buf *out)
     if (err->hint[0] != '\0')
         mk_buf_printf(out, "\n  %s", err->hint);
     if (!mk_err_is_usage(err)) {
-        mk_buf_printf(out, "  (%s", mk_code_name(err->code));
+        mk_buf_printf(out, "  (%s", mk_code_name(err->code == MK_E_NOMEM ? MK_E_INTERNAL : err->code));
         if (err->reason[0] != '\0')
             mk_buf_printf(out, ", %s", err->reason);
         if (err->offset >= 0)
@@ -219,7 +219,7 @@ void mk_cli__report_error(const mk_cli *cli, const mk_err *err)
         error_for_people(err, &out);
     }
     if (out.failed)
-        fprintf(stderr, "merkhet: %s  (%s)\n", err->message, mk_code_name(err->code));
+        fprintf(stderr, "merkhet: %s\n", err->message);
     else
         fwrite(out.p, 1, out.n, stderr);
     mk_buf_free(&out);

@@ -352,12 +352,15 @@ static mk_code new_store(const char *dir, const mk_store_options *options, mk_st
     mk_arena_init(&store->scratch, alloc);
     mk_buf_init(&store->group, alloc);
     mk_buf_init(&store->writing, alloc);
-    store->dir = mk_new(alloc, strlen(dir) + 1);
+    size_t dir_size = strlen(dir);
+    while (dir_size > 1 && dir[dir_size - 1] == '/')
+        dir_size--;
+    store->dir = mk_new0(alloc, dir_size + 1);
     store->ring_commits = mk_new0(alloc, MK_RING_SIZE * sizeof *store->ring_commits);
     if (rc == MK_OK && (store->dir == NULL || store->ring_commits == NULL))
         rc = mk_fail_nomem(err);
     if (store->dir != NULL)
-        memcpy(store->dir, dir, strlen(dir) + 1);
+        memcpy(store->dir, dir, dir_size);
     if (rc != MK_OK) {
         free_store(store);
         return rc;
@@ -489,6 +492,14 @@ mk_tt mk_store_last_tt(mk_store *store)
     const mk_tt tt = store->published.tt;
     pthread_mutex_unlock(&store->mutex);
     return tt;
+}
+
+uint32_t mk_store_batches(mk_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    const uint32_t batches = store->published.seq;
+    pthread_mutex_unlock(&store->mutex);
+    return batches;
 }
 
 uint64_t mk_store_log_frames(mk_store *store)

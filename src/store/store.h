@@ -80,6 +80,8 @@ int64_t mk_store_next_disc(mk_store *store);
 
 /* Transaction time of the newest published batch; 0 when there is none. */
 mk_tt mk_store_last_tt(mk_store *store);
+/* Batches applied so far; failed ones of a replayed log are not counted. */
+uint32_t mk_store_batches(mk_store *store);
 /* Frames of the log folded so far; 0 for a store nothing was ever written to. */
 uint64_t mk_store_log_frames(mk_store *store);
 

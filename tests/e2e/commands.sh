@@ -113,6 +113,9 @@ is "arguments from standard input" "$(echo '{"uid":"ada"}' | "$merkhet" call ent
 contains "--as-of-tt asks for an earlier belief" \
     "$("$merkhet" call entity_history '{"uid":"ada"}' --store w --json --as-of-tt 1970-01-02)" '"as_of_tt":86400000000'
 refuses "as_of_tt twice" 1 "given twice" "$merkhet" call entity_history '{"uid":"ada","as_of_tt":5}' --as-of-tt 5 --store w
+is "--as-of is valid time" "$("$merkhet" call snapshot_subgraph '{"seeds":["ada"],"hops":1}' --as-of 1970-01-02 --store w --json)" \
+    "$("$merkhet" call snapshot_subgraph '{"seeds":["ada"],"hops":1,"t_valid":86400000000}' --store w --json)"
+refuses "--as-of where there is no such time" 1 "--as-of-tt" "$merkhet" call entity_history '{"uid":"ada"}' --as-of 5 --store w
 contains "--explain shows the cost" "$("$merkhet" call entity_history '{"uid":"ada"}' --store w --json --explain)" '"estimate":{'
 refuses "an unknown operator" 1 E_INVALID_ARG "$merkhet" call no_such --store w
 refuses "an unknown uid, as JSON" 1 '"error":"E_NOT_FOUND"' "$merkhet" call entity_history '{"uid":"zz"}' --store w --json
@@ -177,6 +180,7 @@ contains "same rows" "$("$merkhet" stats --store i2 --json)" '"rel_type_counts":
 contains "the report" "$("$merkhet" ingest edges.txt --store i3 --json)" '"rows":3'
 printf '1 2 1082040961\n1 2\n3 4 1082155839\n' >bad.txt
 refuses "a bad row names its line" 1 "bad.txt:2" "$merkhet" ingest bad.txt --store i4
+refuses "as JSON it says how far it got" 1 '"loaded":{"batches":0,"done_line":' "$merkhet" ingest bad.txt --store i4 --json
 contains "nothing is half loaded" "$("$merkhet" stats --store i4 --json)" '"n_edge_versions":0'
 contains "--skip-bad passes over it" "$("$merkhet" ingest bad.txt --store i4 --skip-bad 1 --json)" '"skipped":1'
 refuses "a file that is not there" 1 E_NOT_FOUND "$merkhet" ingest none.txt --store i5
