@@ -84,6 +84,13 @@ static mk_pending *newest(mk_store *store)
     return batch;
 }
 
+/* Its caller may return, and its memory go, from here on. */
+static void finish(mk_pending *batch)
+{
+    batch->done = true;
+    sem_post(&batch->wake);
+}
+
 static void take_all_back(mk_store *store, const mk_err *why)
 {
     while (store->pending_first != NULL) {
@@ -95,7 +102,7 @@ static void take_all_back(mk_store *store, const mk_err *why)
         *link = NULL;
         batch->code = why->code;
         batch->err = *why;
-        batch->done = true;
+        finish(batch);
     }
     store->pending_last = store->group_last = NULL;
     mk_buf_clear(&store->group);
@@ -116,7 +123,7 @@ static void settle(mk_store *store, mk_pending *last, size_t frame_size)
     mk_publish__upto(store, last);
     while (batch != stop) {
         mk_pending *next = batch->next;
-        batch->done = true; /* its caller may return from here on */
+        finish(batch);
         batch = next;
     }
     store->log_bytes_since += frame_size;
@@ -158,7 +165,6 @@ static void lead(mk_store *store)
     const mk_code rc = mk_log_append(store->log, MK_FRAME_BATCH, mk_buf_view(&lines), records,
                                      first_tt, last_tt, &frame, &err);
     pthread_mutex_lock(&store->mutex);
-    store->leading = false;
     store->commit_groups++;
     store->commit_batches += records;
     mk_buf_clear(&store->writing);
@@ -173,6 +179,11 @@ static void lead(mk_store *store)
             mk_commit__refuse(store, &err);
     }
     upkeep(store);
+    /* Only those concerned are woken: the callers whose batches are done, and one to write what was
+     * staged meanwhile. A crowd that wakes for every frame costs more than the frame. */
+    store->leading = store->group_records != 0;
+    if (store->leading)
+        sem_post(&store->pending_first->wake);
     pthread_cond_broadcast(&store->changed);
 }
 
@@ -268,8 +279,13 @@ static mk_code stage(mk_store *store, const mk_op *ops, size_t count, mk_pending
         rc = mk_apply__batch(store, ops, count, tt, true, pending, err);
     if (rc != MK_OK)
         return rc;
+    if (sem_init(&pending->wake, 0, 0) != 0) {
+        mk_apply__undo(store, pending);
+        return mk_fail_nomem(err);
+    }
     rc = add_record(store, ops, count, tt, err);
     if (rc != MK_OK) {
+        sem_destroy(&pending->wake);
         mk_apply__undo(store, pending);
         return rc;
     }
@@ -305,11 +321,13 @@ static mk_code refuse_reader(mk_err *err)
     return MK_E_STATE;
 }
 
-/* Under the mutex: everything from the request id to the durable commit. */
-static mk_code commit(mk_store *store, const mk_op *ops, size_t count, mk_str request_uid,
-                      const mk_write_options *options, mk_pending *pending, mk_tt *tt, mk_err *err)
+/* Under the mutex: everything up to having the batch staged. *found: the request was written before. */
+static mk_code admit(mk_store *store, const mk_op *ops, size_t count, mk_str request_uid,
+                     const mk_write_options *options, mk_pending *pending, bool *found, mk_tt *tt,
+                     mk_err *err)
 {
     mk_code rc = MK_OK;
+    *found = false;
     while (must_wait(store))
         pthread_cond_wait(&store->changed, &store->mutex);
     if (store->refuses) {
@@ -319,38 +337,62 @@ static mk_code commit(mk_store *store, const mk_op *ops, size_t count, mk_str re
     }
     /* Lines that replay has folded go first, in a frame of their own: were they in this batch's, a full
      * disk would take them back with it. */
-    if (store->pending_first == NULL && store->group.n != 0) {
-        rc = mk_commit__flush(store, err);
-        if (rc != MK_OK)
-            return rc;
-    }
+    if (store->pending_first == NULL && store->group.n != 0)
+        MK_TRY(rc, mk_commit__flush(store, err));
     if (request_uid.n != 0) {
-        bool found;
-        rc = find_request(store, request_uid, &found, tt, err);
+        MK_TRY(rc, find_request(store, request_uid, found, tt, err));
         /* Whoever waits lets others in, perhaps with the same request: look again after it. */
-        while (rc == MK_OK && !found && must_wait(store)) {
+        while (!*found && must_wait(store)) {
             pthread_cond_wait(&store->changed, &store->mutex);
-            rc = find_request(store, request_uid, &found, tt, err);
+            MK_TRY(rc, find_request(store, request_uid, found, tt, err));
         }
-        if (rc != MK_OK || found)
-            return rc;
+        if (*found)
+            goto out;
     }
     if (options->validate != NULL)
-        rc = options->validate(options->validate_ctx, store, err);
-    if (rc == MK_OK)
-        rc = stage(store, ops, count, pending, err);
-    if (rc != MK_OK)
-        return rc;
-    const bool bulk = pending->bulk != NULL;
-    store->barrier |= bulk; /* lookups do not see an unpublished segment: let nobody stage */
+        MK_TRY(rc, options->validate(options->validate_ctx, store, err));
+    MK_TRY(rc, stage(store, ops, count, pending, err));
+    store->barrier |= pending->bulk != NULL; /* lookups do not see an unpublished segment */
+out:
+    return rc;
+}
+
+/* Leads, or sleeps until the batch is done or it is this caller's turn to lead. The mutex is held on
+ * entry and not on return: most callers need it no more. */
+static void see_it_through(mk_store *store, mk_pending *pending)
+{
+    if (!store->leading)
+        lead(store);
     while (!pending->done) {
-        if (!store->leading && store->group_records != 0)
-            lead(store);
-        else
-            pthread_cond_wait(&store->changed, &store->mutex);
+        pthread_mutex_unlock(&store->mutex);
+        while (sem_wait(&pending->wake) != 0)
+            continue; /* interrupted */
+        if (pending->done)
+            return;
+        pthread_mutex_lock(&store->mutex);
+        lead(store);
     }
-    if (bulk)
+    pthread_mutex_unlock(&store->mutex);
+}
+
+static mk_code commit(mk_store *store, const mk_op *ops, size_t count, mk_str request_uid,
+                      const mk_write_options *options, mk_pending *pending, mk_tt *tt, mk_err *err)
+{
+    bool found;
+    pthread_mutex_lock(&store->mutex);
+    mk_code rc = admit(store, ops, count, request_uid, options, pending, &found, tt, err);
+    if (rc != MK_OK || found) {
+        pthread_mutex_unlock(&store->mutex);
+        return rc;
+    }
+    const bool bulk = pending->bulk != NULL;
+    see_it_through(store, pending);
+    sem_destroy(&pending->wake);
+    if (bulk) {
+        pthread_mutex_lock(&store->mutex);
         mk_commit__lower(store);
+        pthread_mutex_unlock(&store->mutex);
+    }
     *tt = pending->tt;
     if (pending->code != MK_OK && err != NULL)
         *err = pending->err;
@@ -400,9 +442,7 @@ mk_code mk_store_write(mk_store *store, const mk_op *ops, size_t count,
         ops = more;
         count++;
     }
-    pthread_mutex_lock(&store->mutex);
     rc = commit(store, ops, count, request_uid, options, pending, &written, err);
-    pthread_mutex_unlock(&store->mutex);
     if (rc == MK_OK && tt != NULL)
         *tt = written;
 out:

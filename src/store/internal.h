@@ -9,6 +9,7 @@
 #define MK_STORE_INTERNAL_H
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "base/recycle.h"
 #include "store/dict.h"
@@ -99,7 +100,7 @@ typedef struct mk_pending {
     bool touches_all;
     mk_segment *bulk;       /* a large load that became a segment at once */
     mk_state *state;        /* memory for publishing it */
-    /* To wake the caller: */
+    sem_t wake; /* posted when it is done, or when its caller is to write the next frame */
     bool done;
     mk_code code;
     mk_err err;
@@ -153,7 +154,7 @@ struct mk_store {
     bool refuses;             /* a sync failed or an invariant broke: no more writing */
     mk_err refusal;
     bool barrier;             /* nobody may stage: sealing, merging or checkpointing waits for it */
-    bool leading;             /* a thread is writing a frame */
+    bool leading;             /* a thread is writing a frame, or was told to */
     bool seal_due;            /* the tail is full: seal as soon as nothing is staged */
     bool merge_due;           /* segments were added */
     uint32_t staged_seq;

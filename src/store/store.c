@@ -219,8 +219,11 @@ static mk_code fold_log(mk_store *store, bool *torn, mk_err *err)
             break;
         if (!store->writable && frame.pos.frames >= head.frames)
             MK_TRY(rc, make_durable(store, &frame, err));
-        if (frame.kind == MK_FRAME_BATCH)
+        if (frame.kind == MK_FRAME_BATCH) {
+            store->loading_checkpoint = true; /* the frame is sound: what fails is reading a segment */
             MK_TRY(rc, mk_commit__fold_frame(store, &frame, err));
+            store->loading_checkpoint = false;
+        }
         store->log_last = frame.pos;
         store->log_end = frame.next;
     }
@@ -248,7 +251,10 @@ static mk_code load(mk_store *store, bool use_checkpoint, mk_err *err)
     if (!found)
         mk_files__avoid(store);
     MK_TRY(rc, mk_publish__state(store, err));
-    MK_TRY(rc, fold_log(store, &torn, err));
+    rc = fold_log(store, &torn, err);
+    store->loading_checkpoint &= found;
+    if (rc != MK_OK)
+        goto out;
     if (torn && store->writable)
         mk_store__log(store, MK_LOG_WARN,
                       "the last frame of the log is incomplete and is cut off: file=%" PRIu32
@@ -340,7 +346,12 @@ static mk_code new_store(const char *dir, const mk_store_options *options, mk_st
     if (options->tail_log_bytes == 0)
         store->options.tail_log_bytes = MK_DEFAULT_TAIL_LOG_BYTES;
     store->writable = options->mode != MK_OPEN_READER;
-    pthread_mutex_init(&store->mutex, NULL);
+    /* Staging a batch takes microseconds: spinning a little beats going to sleep for it. */
+    pthread_mutexattr_t adaptive;
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&store->mutex, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
     pthread_mutex_init(&store->upkeep_mutex, NULL);
     pthread_cond_init(&store->changed, NULL);
     pthread_cond_init(&store->upkeep, NULL);

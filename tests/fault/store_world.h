@@ -275,7 +275,11 @@ static mk_code tap_sync_dir(void *ctx, const char *path, mk_err *err)
 static mk_code tap_rename(void *ctx, const char *from, const char *to, mk_err *err)
 {
     tap *t = ctx;
-    return t->under->rename(t->under->ctx, from, to, err);
+    const mk_code rc = t->under->rename(t->under->ctx, from, to, err);
+    for (int i = 0; rc == MK_OK && i < TAP_FILES; i++)
+        if (t->files[i] != NULL && strcmp(t->paths[i], from) == 0)
+            snprintf(t->paths[i], sizeof t->paths[i], "%s", to);
+    return rc;
 }
 static mk_code tap_remove(void *ctx, const char *path, mk_err *err)
 {
@@ -299,7 +303,7 @@ static mk_code tap_lock(void *ctx, mk_file *file, bool take, bool *held, mk_err 
     return t->under->lock(t->under->ctx, file, take, held, err);
 }
 
-static void tap_init(tap *t, const mk_fs *under)
+static inline void tap_init(tap *t, const mk_fs *under)
 {
     *t = (tap){.under = under};
     t->fs = (mk_fs){t,          tap_open,     tap_close,  tap_read_at, tap_write_at, tap_size, tap_truncate,
@@ -439,7 +443,7 @@ out:
     return rc;
 }
 
-static mk_code world_step(world *w, step_kind kind, mk_err *err)
+static inline mk_code world_step(world *w, step_kind kind, mk_err *err)
 {
     switch (kind) {
     case WRITE: return write_batch(w, err);
@@ -485,7 +489,7 @@ static inline bool log_verifies(const mk_fs *fs, mk_err *err)
 }
 
 /* The folder that holds the store, there for good. */
-static simfs *world_disk(void)
+static inline simfs *world_disk(void)
 {
     simfs *sim = simfs_new();
     const mk_fs *fs = simfs_fs(sim);
