@@ -188,6 +188,37 @@ void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *valu
 #undef LOAD
 }
 
+void mk_col_flag_above(const mk_col *col, uint32_t from, uint32_t count, uint32_t v, bool upto,
+                       uint8_t *flags)
+{
+    const uint8_t flip = upto;
+    if (col->width == 0) {
+        for (uint32_t i = 0; i < count; i++)
+            flags[i] |= (uint8_t)(mk_col_u32(col, from + i) > v) ^ flip;
+        return;
+    }
+    if (v < col->base) { /* every value is above */
+        for (uint32_t i = 0; i < count; i++)
+            flags[i] |= 1 ^ flip;
+        return;
+    }
+    const uint64_t most = (v - col->base) / col->factor;
+#define FLAG(type, limit)                                                                          \
+    do {                                                                                           \
+        const type *units = (const type *)col->data + from;                                        \
+        const type t = (type)(most < (limit) ? most : (limit));                                    \
+        for (uint32_t i = 0; i < count; i++)                                                       \
+            flags[i] |= (uint8_t)(units[i] > t) ^ flip;                                            \
+    } while (0)
+    switch (col->width) {
+    case 1: FLAG(uint8_t, UINT8_MAX); break;
+    case 2: FLAG(uint16_t, UINT16_MAX); break;
+    case 4: FLAG(uint32_t, UINT32_MAX); break;
+    default: FLAG(uint64_t, UINT64_MAX); break;
+    }
+#undef FLAG
+}
+
 size_t mk_col_memory(const mk_col *col) { return col->data_size; }
 
 uint32_t mk_col_lower(const mk_col *col, int64_t v)
@@ -282,9 +313,9 @@ void mk_col_encode(const mk_col *col, mk_buf *out)
     out->n += HEAD_SIZE;
     if (col->width == 0)
         return;
-    for (uint32_t from = 0; from < col->rows; from += MK_COL_BLOCK) {
-        const uint32_t left = col->rows - from;
-        encode_block(col, from, left < MK_COL_BLOCK ? left : MK_COL_BLOCK, out);
+    for (uint64_t from = 0; from < col->rows; from += MK_COL_BLOCK) {
+        const uint32_t left = col->rows - (uint32_t)from;
+        encode_block(col, (uint32_t)from, left < MK_COL_BLOCK ? left : MK_COL_BLOCK, out);
     }
 }
 
@@ -377,14 +408,14 @@ mk_code mk_col_decode(const mk_alloc *alloc, mk_str bytes, uint32_t rows, mk_col
                     .alloc = alloc};
     mk_str rest = {bytes.p + HEAD_SIZE, bytes.n - HEAD_SIZE};
     /* Every block takes at least its head, which bounds what hostile bytes can make us allocate. */
-    if (width != 0 && rest.n / BLOCK_HEAD < (rows + MK_COL_BLOCK - 1) / MK_COL_BLOCK)
+    if (width != 0 && rest.n / BLOCK_HEAD < ((uint64_t)rows + MK_COL_BLOCK - 1) / MK_COL_BLOCK)
         return damaged(err);
     mk_code rc = reserve_data(out, err);
     if (rc != MK_OK)
         return rc;
-    for (uint32_t from = 0; width != 0 && from < rows; from += MK_COL_BLOCK) {
-        const uint32_t count = rows - from < MK_COL_BLOCK ? rows - from : MK_COL_BLOCK;
-        if (!decode_block(out, from, count, &rest)) {
+    for (uint64_t from = 0; width != 0 && from < rows; from += MK_COL_BLOCK) {
+        const uint32_t count = rows - from < MK_COL_BLOCK ? rows - (uint32_t)from : MK_COL_BLOCK;
+        if (!decode_block(out, (uint32_t)from, count, &rest)) {
             mk_col_free(out);
             return damaged(err);
         }

@@ -508,7 +508,7 @@ static void test_store_damage__a_log_shorter_than_its_checkpoint_is_refused(void
     const file *log = find(".mlog");
     mk_err err;
     for (int with_head = 0; with_head < 2; with_head++)
-        for (uint64_t cut = 0; cut <= 300; cut += 100) {
+        for (uint64_t cut = 0; cut <= 800; cut += 400) {
             restore();
             if (!with_head)
                 take_away("head");

@@ -1,0 +1,88 @@
+/* view_internal.h — what the files that read a view share. Layer: store, internal. */
+#ifndef MK_STORE_VIEW_INTERNAL_H
+#define MK_STORE_VIEW_INTERNAL_H
+
+#include "store/internal.h"
+
+/* One segment as a view reads it. */
+typedef struct mk_scan {
+    mk_segment *segment;
+    uint32_t part;
+    uint32_t seq;
+    const mk_col *vt_s, *vt_e, *a, *b, *rel;
+    const mk_col *seq_s; /* NULL: every row began early enough */
+    const mk_col *seq_e; /* past segments */
+    mk_ends *ends;
+} mk_scan;
+
+/* False when nothing in the segment can be visible in [vt_lo, vt_hi). */
+bool mk_scan__worth(const mk_view *view, const mk_segment *segment, int64_t vt_lo, int64_t vt_hi);
+/* Loads the columns that every reader needs. `part` is the segment's place in the state. */
+MK_CHECK mk_code mk_scan__open(const mk_view *view, uint32_t part, mk_scan *s, mk_err *err);
+/* Whether the mask can show anything of a lane. */
+bool mk_scan__lane_shown(const mk_view *view, mk_lane lane);
+mk_code mk_scan__cancelled(mk_err *err);
+#define MK_EDGE_LANES 3
+extern const mk_lane mk_scan__edge_lanes[MK_EDGE_LANES];
+static inline bool mk_scan__class_shown(const mk_view *view, uint32_t src, uint32_t dst)
+{
+    return view->mask >> mk_names__edge_class(view->store, src, dst) & 1;
+}
+
+static inline bool mk_scan__visible(const mk_scan *s, uint32_t row)
+{
+    if (s->seq_e != NULL && mk_col_u32(s->seq_e, row) <= s->seq)
+        return false;
+    if (s->seq_s != NULL && mk_col_u32(s->seq_s, row) > s->seq)
+        return false;
+    return s->ends == NULL ||
+           atomic_load_explicit(&s->ends->seq[row], memory_order_relaxed) > s->seq;
+}
+
+static inline mk_edge_ref mk_scan__edge(const mk_scan *s, uint32_t row)
+{
+    const int64_t vt_s = mk_col_get(s->vt_s, row);
+    return (mk_edge_ref){vt_s,
+                         mk_end_of(s->segment, vt_s, mk_col_get(s->vt_e, row)),
+                         mk_col_u32(s->a, row),
+                         mk_col_u32(s->b, row),
+                         mk_col_u32(s->rel, row),
+                         s->part,
+                         row};
+}
+
+static inline mk_node_ref mk_scan__node(const mk_scan *s, uint32_t row)
+{
+    const int64_t vt_s = mk_col_get(s->vt_s, row);
+    return (mk_node_ref){vt_s,
+                         mk_end_of(s->segment, vt_s, mk_col_get(s->vt_e, row)),
+                         mk_col_u32(s->a, row),
+                         mk_col_u32(s->rel, row),
+                         s->part,
+                         row};
+}
+
+/* ---- tail rows ---- */
+
+static inline bool mk_scan__tail_visible(const mk_view *view, const mk_tail_row *row)
+{
+    return row->seq_s <= view->seq &&
+           atomic_load_explicit(&row->seq_e, memory_order_acquire) > view->seq;
+}
+
+static inline mk_edge_ref mk_scan__tail_edge(const mk_tail_row *row, uint32_t number)
+{
+    return (mk_edge_ref){row->vt_s, row->vt_e, row->a, row->b, row->rel, MK_NO_ID, number};
+}
+
+static inline mk_node_ref mk_scan__tail_node(const mk_tail_row *row, uint32_t number)
+{
+    return (mk_node_ref){row->vt_s, row->vt_e, row->a, row->rel, MK_NO_ID, number};
+}
+
+/* Calls `each` for the visible tail rows of an entity: its node versions (side 0), its edges as source
+ * (1) or as target (2). False when `each` returned false. */
+typedef bool mk_tail_fn(void *ctx, const mk_tail_row *row, uint32_t number);
+bool mk_scan__tail(const mk_view *view, uint32_t id, int side, mk_tail_fn *each, void *ctx);
+
+#endif
