@@ -5,35 +5,14 @@
  * functions serve new writes, replay and recovery, which is why these agree.
  * Source: store spec, sections 7 and 8; Snodgrass 2000, chapter 10. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/sha256.h"
-#include "store/internal.h"
-#include "store/texts.h"
-
-/* A version that is believed now: in the tail, or in a segment. */
-typedef struct hit {
-    mk_segment *segment; /* NULL: tail */
-    uint32_t row;
-    int64_t vt_s, vt_e;
-} hit;
-
-typedef struct staging {
-    mk_store *store;
-    uint32_t seq;
-    mk_tt tt;
-    hit *hits;
-    size_t hit_count, hit_cap;
-    int64_t want_s, want_e; /* hits overlap [want_s, want_e) */
-    mk_pending *pending;
-    bool strict; /* a new write, not a replayed one: refuse what only old logs may hold */
-    mk_err *err;
-} staging;
+#include "store/apply_internal.h"
 
 /* ---- finding what is believed ---- */
 
-static mk_code add_hit(staging *s, hit found)
+static mk_code add_hit(mk_staging *s, mk_hit found)
 {
     if (!(found.vt_s < s->want_e && s->want_s < found.vt_e))
         return MK_OK;
@@ -46,18 +25,18 @@ static mk_code add_hit(staging *s, hit found)
 
 static mk_code add_segment_hit(void *ctx, mk_segment *segment, uint32_t row, mk_err *err)
 {
-    staging *s = ctx;
+    mk_staging *s = ctx;
     const mk_col *vt_s, *vt_e;
     mk_code rc;
     MK_TRY(rc, mk_segment_col(segment, MK_C_VT_S, &vt_s, err));
     MK_TRY(rc, mk_segment_col(segment, MK_C_VT_E, &vt_e, err));
     const int64_t start = mk_col_get(vt_s, row);
-    rc = add_hit(s, (hit){segment, row, start, mk_end_of(segment, start, mk_col_get(vt_e, row))});
+    rc = add_hit(s, (mk_hit){segment, row, start, mk_end_of(segment, start, mk_col_get(vt_e, row))});
 out:
     return rc;
 }
 
-static mk_code find_in_lane(staging *s, mk_lane lane, const mk_ident *ident)
+static mk_code find_in_lane(mk_staging *s, mk_lane lane, const mk_ident *ident)
 {
     const mk_segment_list *list = &s->store->lanes[lane];
     for (size_t i = 0; i < list->count; i++) {
@@ -72,7 +51,7 @@ static mk_code find_in_lane(staging *s, mk_lane lane, const mk_ident *ident)
     return MK_OK;
 }
 
-static mk_code find_in_tail(staging *s, const mk_ident *ident)
+mk_code mk_apply__find_in_tail(mk_staging *s, const mk_ident *ident)
 {
     const mk_store *store = s->store;
     if (store->bucket_count == 0)
@@ -85,7 +64,7 @@ static mk_code find_in_tail(staging *s, const mk_ident *ident)
         if (!row->node &&
             (row->b != ident->b || row->rel != ident->rel || row->disc != ident->disc))
             continue;
-        const mk_code rc = add_hit(s, (hit){NULL, number, row->vt_s, row->vt_e});
+        const mk_code rc = add_hit(s, (mk_hit){NULL, number, row->vt_s, row->vt_e});
         if (rc != MK_OK)
             return rc;
     }
@@ -94,13 +73,13 @@ static mk_code find_in_tail(staging *s, const mk_ident *ident)
 
 /* Fills s->hits with the believed versions of the identity that overlap [want_s, want_e), in order of
  * vt_s. A hub of a hundred overlapping beliefs cannot come from asserts; insertion sort is enough. */
-static mk_code find_believed(staging *s, const mk_ident *ident, int64_t want_s, int64_t want_e)
+static mk_code find_believed(mk_staging *s, const mk_ident *ident, int64_t want_s, int64_t want_e)
 {
     s->hit_count = 0;
     s->want_s = want_s;
     s->want_e = want_e;
     mk_code rc;
-    MK_TRY(rc, find_in_tail(s, ident));
+    MK_TRY(rc, mk_apply__find_in_tail(s, ident));
     if (ident->node) {
         const bool user = mk_names__class(s->store, ident->a) == MK_CLASS_USER;
         MK_TRY(rc, find_in_lane(s, user ? MK_LANE_NODE : MK_LANE_RESERVED_NODE, ident));
@@ -111,7 +90,7 @@ static mk_code find_believed(staging *s, const mk_ident *ident, int64_t want_s, 
         MK_TRY(rc, find_in_lane(s, MK_LANE_RESERVED_EDGE, ident));
     }
     for (size_t i = 1; i < s->hit_count; i++) {
-        const hit moved = s->hits[i];
+        const mk_hit moved = s->hits[i];
         size_t at = i;
         for (; at > 0 && s->hits[at - 1].vt_s > moved.vt_s; at--)
             s->hits[at] = s->hits[at - 1];
@@ -122,7 +101,7 @@ out:
 }
 
 /* The full row of a hit. Its props stay where they are until the batch is over. */
-static mk_code hit_row(staging *s, const hit *found, mk_tail_row *row)
+static mk_code hit_row(mk_staging *s, const mk_hit *found, mk_tail_row *row)
 {
     mk_code rc = MK_OK;
     if (found->segment == NULL) {
@@ -156,7 +135,7 @@ out:
 
 /* ---- changing what is believed ---- */
 
-static void touch(staging *s, const mk_ident *ident, int64_t vt_s, int64_t vt_e, bool ended)
+static void touch(mk_staging *s, const mk_ident *ident, int64_t vt_s, int64_t vt_e, bool ended)
 {
     mk_store *store = s->store;
     mk_pending *pending = s->pending;
@@ -172,7 +151,7 @@ static void touch(staging *s, const mk_ident *ident, int64_t vt_s, int64_t vt_e,
         (mk_touch){mk_ident_hash(ident), {vt_s}, {vt_e}, ended};
 }
 
-static mk_code insert(staging *s, const mk_tail_row *row)
+mk_code mk_apply__insert(mk_staging *s, const mk_tail_row *row)
 {
     const mk_ident ident = mk_tail__ident(row);
     touch(s, &ident, row->vt_s, row->vt_e, false);
@@ -180,7 +159,7 @@ static mk_code insert(staging *s, const mk_tail_row *row)
 }
 
 /* Stops belief in a version. One that this batch wrote itself never existed (store spec, 7.2). */
-static mk_code supersede(staging *s, const hit *found)
+static mk_code supersede(mk_staging *s, const mk_hit *found)
 {
     mk_store *store = s->store;
     mk_code rc;
@@ -207,10 +186,10 @@ out:
 }
 
 /* Cuts [cut_s, cut_e) out of every hit and keeps what is left of it as fragments. */
-static mk_code carve(staging *s, int64_t cut_s, int64_t cut_e)
+static mk_code carve(mk_staging *s, int64_t cut_s, int64_t cut_e)
 {
     for (size_t i = 0; i < s->hit_count; i++) {
-        const hit found = s->hits[i];
+        const mk_hit found = s->hits[i];
         mk_tail_row row;
         mk_code rc = hit_row(s, &found, &row);
         if (rc == MK_OK)
@@ -223,12 +202,12 @@ static mk_code carve(staging *s, int64_t cut_s, int64_t cut_e)
         if (found.vt_s < cut_s) {
             row.vt_s = found.vt_s;
             row.vt_e = found.vt_e < cut_s ? found.vt_e : cut_s;
-            rc = insert(s, &row);
+            rc = mk_apply__insert(s, &row);
         }
         if (rc == MK_OK && cut_e < found.vt_e) {
             row.vt_s = found.vt_s > cut_e ? found.vt_s : cut_e;
             row.vt_e = found.vt_e;
-            rc = insert(s, &row);
+            rc = mk_apply__insert(s, &row);
         }
         if (rc != MK_OK)
             return rc;
@@ -238,7 +217,7 @@ static mk_code carve(staging *s, int64_t cut_s, int64_t cut_e)
 
 /* ---- the ops ---- */
 
-static mk_code bad_interval(staging *s, const mk_op *op)
+static mk_code bad_interval(mk_staging *s, const mk_op *op)
 {
     mk_fail(s->err, MK_E_INVALID_ARG, "invalid interval: [%lld, %lld)", (long long)op->vt_s,
             (long long)op->vt_e);
@@ -246,13 +225,13 @@ static mk_code bad_interval(staging *s, const mk_op *op)
     return MK_E_INVALID_ARG;
 }
 
-static mk_code origin_of(staging *s, const mk_op *op, uint32_t *origin)
+mk_code mk_apply__origin(mk_staging *s, const mk_op *op, uint32_t *origin)
 {
     return mk_names__origin(s->store, op->source, op->provenance_ref, op->provenance_null, origin,
                             s->err);
 }
 
-static mk_code apply_assert(staging *s, const mk_op *op)
+static mk_code apply_assert(mk_staging *s, const mk_op *op)
 {
     mk_store *store = s->store;
     mk_tail_row row = {.vt_s = op->vt_s,
@@ -278,11 +257,11 @@ static mk_code apply_assert(staging *s, const mk_op *op)
         MK_TRY(rc, mk_names__disc(store, op->disc, op->disc_null, &row.disc, s->err));
         row.class = (uint8_t)mk_names__edge_class(store, row.a, row.b);
     }
-    MK_TRY(rc, origin_of(s, op, &row.origin));
+    MK_TRY(rc, mk_apply__origin(s, op, &row.origin));
     const mk_ident ident = mk_tail__ident(&row);
     MK_TRY(rc, find_believed(s, &ident, op->vt_s, op->vt_e));
     MK_TRY(rc, carve(s, op->vt_s, op->vt_e));
-    rc = insert(s, &row);
+    rc = mk_apply__insert(s, &row);
 out:
     return rc;
 }
@@ -342,7 +321,7 @@ static void ref_eid(const mk_store *store, const mk_op *op, char eid[25])
     mk_buf_free(&text);
 }
 
-static mk_code not_found(staging *s, const mk_op *op)
+static mk_code not_found(mk_staging *s, const mk_op *op)
 {
     char eid[25];
     char when[40] = "overlaps vt";
@@ -359,7 +338,7 @@ static mk_code not_found(staging *s, const mk_op *op)
     return MK_E_NOT_FOUND;
 }
 
-static mk_code apply_correct(staging *s, const mk_op *op)
+static mk_code apply_correct(mk_staging *s, const mk_op *op)
 {
     mk_ident ident;
     mk_tail_row row;
@@ -382,16 +361,16 @@ static mk_code apply_correct(staging *s, const mk_op *op)
     row.seq_s = s->seq;
     row.props = op->props.p;
     row.props_size = (uint32_t)op->props.n;
-    MK_TRY(rc, origin_of(s, op, &row.origin));
+    MK_TRY(rc, mk_apply__origin(s, op, &row.origin));
     MK_TRY(rc, carve(s, op->vt_s, op->vt_e));
-    rc = insert(s, &row);
+    rc = mk_apply__insert(s, &row);
 out:
     return rc;
 }
 
 /* Ends belief in the versions of an identity valid at t, from t on; later versions stay. Their parts
  * before t are inserted again, so a view at an earlier transaction time still finds all of it. */
-static mk_code apply_retract(staging *s, const mk_op *op)
+static mk_code apply_retract(mk_staging *s, const mk_op *op)
 {
     mk_ident ident;
     mk_code rc = MK_OK;
@@ -408,260 +387,14 @@ out:
     return rc;
 }
 
-/* ---- bulk events ---- */
-
-/* Earliest event of an entity in the op at hand; valid while `stamp` is the op's. */
-typedef struct first_seen {
-    int64_t vt_s;
-    uint32_t stamp;
-} first_seen;
-
-static first_seen *first_seen_at(mk_store *store, uint32_t id)
-{
-    return mk_geo_at(&store->first_seen, id, sizeof(first_seen));
-}
-
-typedef struct newcomers {
-    uint32_t *ids;
-    size_t count, cap;
-} newcomers;
-
-/* Notes that `id` takes part in an event at vt_s; those without any belief are remembered once. */
-static mk_code see(staging *s, newcomers *new, uint32_t id, int64_t vt_s)
-{
-    mk_store *store = s->store;
-    mk_code rc;
-    MK_TRY(rc, mk_geo_reserve(&store->first_seen, store->alloc, id, sizeof(first_seen), s->err));
-    first_seen *seen = first_seen_at(store, id);
-    if (seen->stamp == store->first_stamp) {
-        seen->vt_s = vt_s < seen->vt_s ? vt_s : seen->vt_s;
-        goto out;
-    }
-    *seen = (first_seen){vt_s, store->first_stamp};
-    if (*mk_believed_at(store, id) != 0)
-        goto out;
-    MK_TRY(rc, mk_grow(store->alloc, (void **)&new->ids, &new->cap, new->count + 1,
-                       sizeof *new->ids, s->err));
-    new->ids[new->count++] = id;
-out:
-    return rc;
-}
-
-static int compare_uids(const void *x, const void *y, void *ctx)
-{
-    const mk_store *store = ctx;
-    return mk_str_cmp(mk_dict_text(&store->entities, *(const uint32_t *)x),
-                      mk_dict_text(&store->entities, *(const uint32_t *)y));
-}
-
-static mk_code insert_newcomers(staging *s, const mk_op *op, uint32_t origin, newcomers *new)
-{
-    mk_store *store = s->store;
-    uint32_t label;
-    mk_code rc;
-    MK_TRY(rc, mk_names__name(store, op->node_label, &label, s->err));
-    if (new->count > 1)
-        qsort_r(new->ids, new->count, sizeof *new->ids, compare_uids, store);
-    for (size_t i = 0; i < new->count; i++) {
-        const uint32_t id = new->ids[i];
-        const mk_tail_row row = {.vt_s = first_seen_at(store, id)->vt_s,
-                                 .vt_e = MK_OPEN_END,
-                                 .props = "{}",
-                                 .props_size = 2,
-                                 .a = id,
-                                 .b = MK_NONE,
-                                 .rel = label,
-                                 .origin = origin,
-                                 .seq_s = s->seq,
-                                 .node = true,
-                                 .class = (uint8_t)mk_names__class(store, id)};
-        MK_TRY(rc, insert(s, &row));
-    }
-out:
-    return rc;
-}
-
-typedef struct event_codes {
-    uint32_t src, dst, rel;
-    int64_t disc, vt_e;
-    mk_str last_rel; /* the text `rel` stands for, so that runs of one type are looked up once */
-} event_codes;
-
-static mk_code event_names(staging *s, const mk_op *op, size_t index, newcomers *new,
-                           event_codes *codes)
-{
-    mk_store *store = s->store;
-    const mk_event *event = &op->events[index];
-    mk_code rc;
-    MK_TRY(rc, mk_names__entity(store, event->src, &codes->src, s->err));
-    MK_TRY(rc, mk_names__entity(store, event->dst, &codes->dst, s->err));
-    if (codes->last_rel.p == NULL || !mk_str_eq(codes->last_rel, event->rel_type)) {
-        MK_TRY(rc, mk_names__name(store, event->rel_type, &codes->rel, s->err));
-        codes->last_rel = event->rel_type;
-    }
-    if (event->disc_kind == MK_DISC_DEFAULT) {
-        const int64_t n = (int64_t)((uint64_t)op->offset + index);
-        if (n >= 0 && n < INT64_MAX / 2) {
-            codes->disc = 2 * n;
-            store->next_disc = n >= store->next_disc ? n + 1 : store->next_disc;
-        } else {
-            char text[MK_DISC_TEXT_MAX] = "#";
-            const mk_str disc = {text, 1 + mk_i64_text(text + 1, n)};
-            MK_TRY(rc, mk_names__disc(store, disc, false, &codes->disc, s->err));
-        }
-    } else {
-        MK_TRY(rc, mk_names__disc(store, event->disc, event->disc_kind == MK_DISC_NULL,
-                                  &codes->disc, s->err));
-    }
-    codes->vt_e = event->has_vt_e && event->vt_e != 0 ? event->vt_e
-                                                      : (int64_t)((uint64_t)event->vt_s + 1);
-    MK_TRY(rc, see(s, new, codes->src, event->vt_s));
-    rc = see(s, new, codes->dst, event->vt_s);
-out:
-    return rc;
-}
-
-/* Two rows of one identity that start at one instant in one batch would share a vid (oddity 2). The door
- * has compared the events of each op; this compares with the other ops of the batch. */
-static mk_code refuse_twin(staging *s, const mk_tail_row *row, size_t index)
-{
-    const mk_ident ident = mk_tail__ident(row);
-    s->hit_count = 0;
-    s->want_s = row->vt_s;
-    s->want_e = row->vt_s == INT64_MAX ? INT64_MAX : row->vt_s + 1;
-    const mk_code rc = find_in_tail(s, &ident);
-    if (rc != MK_OK)
-        return rc;
-    for (size_t i = 0; i < s->hit_count; i++)
-        if (s->hits[i].vt_s == row->vt_s && mk_tail_at(s->store, s->hits[i].row)->seq_s == s->seq) {
-            mk_fail(s->err, MK_E_INVALID_ARG,
-                    "event %zu repeats an edge that an earlier op of this batch starts at %lld", index,
-                    (long long)row->vt_s);
-            mk_err_hint(s->err, "give it a disc of its own, or an offset behind the other events");
-            return MK_E_INVALID_ARG;
-        }
-    return MK_OK;
-}
-
-/* A small load: rows go through the tail like any other. */
-static mk_code events_to_tail(staging *s, const mk_op *op, uint32_t origin, bool alone, newcomers *new)
-{
-    event_codes codes = {0};
-    mk_code rc = MK_OK;
-    for (size_t i = 0; i < op->event_count; i++) {
-        const mk_event *event = &op->events[i];
-        MK_TRY(rc, event_names(s, op, i, new, &codes));
-        const mk_tail_row row = {
-            .vt_s = event->vt_s,
-            .vt_e = codes.vt_e,
-            .disc = codes.disc,
-            .props = event->props.n ? event->props.p : "{}",
-            .props_size = event->props.n ? (uint32_t)event->props.n : 2,
-            .a = codes.src,
-            .b = codes.dst,
-            .rel = codes.rel,
-            .origin = origin,
-            .seq_s = s->seq,
-            .class = (uint8_t)mk_names__edge_class(s->store, codes.src, codes.dst)};
-        if (s->strict && !alone)
-            MK_TRY(rc, refuse_twin(s, &row, i));
-        MK_TRY(rc, insert(s, &row));
-    }
-out:
-    return rc;
-}
-
-static void put_event_row(mk_rows *rows, uint32_t i, const mk_event *event,
-                          const event_codes *codes, uint32_t origin, uint32_t props, uint32_t seq)
-{
-    rows->col[MK_C_VT_S][i] = event->vt_s;
-    rows->col[MK_C_VT_E][i] = codes->vt_e;
-    rows->col[MK_C_A][i] = codes->src;
-    rows->col[MK_C_B][i] = codes->dst;
-    rows->col[MK_C_REL][i] = codes->rel;
-    rows->col[MK_C_DISC][i] = codes->disc;
-    rows->col[MK_C_ORIGIN][i] = origin;
-    rows->col[MK_C_PROPS][i] = props;
-    rows->col[MK_C_SEQ_S][i] = seq;
-    rows->col[MK_C_SEQ_E][i] = MK_SEQ_OPEN;
-}
-
-/* A large load becomes a segment at once: no tail rows, no links, no buckets. */
-static mk_code events_to_segment(staging *s, const mk_op *op, uint32_t origin, newcomers *new)
-{
-    mk_store *store = s->store;
-    const uint32_t count = (uint32_t)op->event_count;
-    const size_t size = (size_t)count * MK_C_ROW_COLUMNS * sizeof(int64_t);
-    int64_t *room = mk_new(store->alloc, size);
-    mk_texts texts = {.alloc = store->alloc, .seed = store->entities.seed};
-    event_codes codes = {0};
-    mk_rows rows = {.count = count};
-    unsigned class = MK_CLASS_USER;
-    bool instant = true;
-    mk_code rc = MK_OK;
-    if (room == NULL) {
-        rc = mk_fail_nomem(s->err);
-        goto out;
-    }
-    for (int id = 0; id < MK_C_ROW_COLUMNS; id++)
-        rows.col[id] = room + (size_t)id * count;
-    for (uint32_t i = 0; i < count; i++) {
-        const mk_event *event = &op->events[i];
-        uint32_t props = 0;
-        MK_TRY(rc, event_names(s, op, i, new, &codes));
-        MK_TRY(rc, mk_texts_code(&texts, event->props.n ? event->props : MK_STR("{}"), &props, s->err));
-        put_event_row(&rows, i, event, &codes, origin, props, s->seq);
-        instant &= codes.vt_e == (int64_t)((uint64_t)event->vt_s + 1);
-        const unsigned edge_class = mk_names__edge_class(store, codes.src, codes.dst);
-        class = edge_class > class ? edge_class : class;
-    }
-    rows.texts = texts.items;
-    rows.text_count = (uint32_t)texts.count;
-    /* Ids of ties need the batch's tt. */
-    *(int64_t *)mk_geo_at(&store->batches, s->seq, sizeof(int64_t)) = s->tt.us;
-    rc = mk_segment_build(store->alloc,
-                          class != MK_CLASS_USER ? MK_LANE_RESERVED_EDGE
-                          : instant              ? MK_LANE_INSTANT
-                                                 : MK_LANE_INTERVAL,
-                          false, store->next_segment_id++, &rows, false, mk_ids__tie, store,
-                          &s->pending->bulk, s->err);
-    s->pending->touches_all = true;
-out:
-    mk_texts_free(&texts);
-    mk_free(store->alloc, room, size);
-    return rc;
-}
-
-static mk_code apply_events(staging *s, const mk_op *op, bool alone)
-{
-    mk_store *store = s->store;
-    newcomers new = {0};
-    uint32_t origin;
-    mk_code rc;
-    MK_TRY(rc, origin_of(s, op, &origin));
-    store->first_stamp++;
-    /* Rows of every class may meet in one segment only when they are all the user's; replayed logs that
-     * mix them take the slow way. */
-    bool bulk = alone && op->event_count >= MK_BULK_ROWS;
-    for (size_t i = 0; bulk && i < op->event_count; i++)
-        bulk = op->events[i].props.n <= UINT32_MAX &&
-               mk_class_of_uid(op->events[i].src) == MK_CLASS_USER &&
-               mk_class_of_uid(op->events[i].dst) == MK_CLASS_USER;
-    MK_TRY(rc, bulk ? events_to_segment(s, op, origin, &new) : events_to_tail(s, op, origin, alone, &new));
-    rc = insert_newcomers(s, op, origin, &new);
-out:
-    mk_free(store->alloc, new.ids, new.cap * sizeof *new.ids);
-    return rc;
-}
-
-static mk_code apply_op(staging *s, const mk_op *op, bool alone)
+static mk_code apply_op(mk_staging *s, const mk_op *op, bool alone)
 {
     switch (op->kind) {
     case MK_OP_ASSERT_NODE:
     case MK_OP_ASSERT_EDGE: return apply_assert(s, op);
     case MK_OP_RETRACT: return apply_retract(s, op);
     case MK_OP_CORRECT: return apply_correct(s, op);
-    case MK_OP_INGEST_EVENTS: return apply_events(s, op, alone);
+    case MK_OP_INGEST_EVENTS: return mk_apply__events(s, op, alone);
     case MK_OP_UNKNOWN: break;
     }
     return mk_fail(s->err, MK_E_INVALID_ARG, "unknown op kind: %.*s", MK_STR_ARG(op->raw_kind));
@@ -728,7 +461,7 @@ out:
 mk_code mk_apply__batch(mk_store *store, const mk_op *ops, size_t count, mk_tt tt, bool strict,
                         mk_pending *pending, mk_err *err)
 {
-    staging s = {.store = store, .seq = store->staged_seq + 1, .tt = tt, .pending = pending,
+    mk_staging s = {.store = store, .seq = store->staged_seq + 1, .tt = tt, .pending = pending,
                  .strict = strict, .err = err};
     mk_code rc;
     *pending = (mk_pending){.seq = s.seq,
