@@ -2,7 +2,7 @@
  *
  * Segments of one lane are kept in size classes a factor of eight apart; eight of a class are merged, so
  * that a row is rewritten once or twice before it rests.
- * A segment with more than a twentieth of its rows ended is rewritten alone. Ended rows go to past
+ * A segment with more than an eighth of its rows ended is rewritten alone. Ended rows go to past
  * segments, so that a scan of what is believed now does not meet them. No row is dropped. */
 #include <stdlib.h>
 
@@ -12,6 +12,9 @@
 /* Above this a merge gains nothing: about the size of a file (STORAGE.md). */
 #define FULL_ROWS (UINT32_C(1) << 20)
 #define CLASS_WIDTH 8u
+/* A segment is rewritten when more than this share of its rows has ended. Scans pass over ended rows at
+ * some two nanoseconds each, so there is no hurry, and every rewritten row costs a hundred. */
+#define ENDED_SHARE 8u
 
 static unsigned size_class(uint32_t rows)
 {
@@ -400,7 +403,7 @@ static size_t choose(const mk_segment_list *list, bool past, bool all, input *in
     if (!past)
         for (size_t i = 0; i < list->count; i++) {
             mk_segment *segment = list->items[i];
-            if (!segment->past && (uint64_t)segment->ended * 20 > (all ? 0 : segment->rows)) {
+            if (!segment->past && (uint64_t)segment->ended * ENDED_SHARE > (all ? 0 : segment->rows)) {
                 inputs[0] = (input){.segment = segment};
                 return 1;
             }

@@ -71,11 +71,11 @@ static void put(mk_dict_table *table, uint64_t hash, uint32_t code)
     atomic_store_explicit(&table->slots[slot], code + 1, memory_order_release);
 }
 
-/* A table of twice the size; the old one is retired, as readers may be probing it. */
-static mk_code grow_table(mk_dict *dict, mk_err *err)
+/* A table with that many slots; the old one is retired, as readers may be probing it. */
+static mk_code replace_table(mk_dict *dict, uint64_t slots, mk_err *err)
 {
     mk_dict_table *old = atomic_load_explicit(&dict->table, memory_order_relaxed);
-    mk_dict_table *fresh = new_table(dict->alloc, old ? (old->mask + 1) * 2 : FIRST_SLOTS);
+    mk_dict_table *fresh = new_table(dict->alloc, slots);
     if (fresh == NULL)
         return mk_fail_nomem(err);
     for (uint32_t code = 0; code < dict->count; code++) {
@@ -88,19 +88,25 @@ static mk_code grow_table(mk_dict *dict, mk_err *err)
     return MK_OK;
 }
 
-mk_code mk_dict_add(mk_dict *dict, mk_str s, uint32_t *code, mk_err *err)
+mk_code mk_dict_reserve(mk_dict *dict, uint32_t count, mk_err *err)
+{
+    const mk_dict_table *table = atomic_load_explicit(&dict->table, memory_order_relaxed);
+    uint64_t slots = table ? table->mask + 1 : FIRST_SLOTS;
+    while ((uint64_t)count * 4 > slots * 3)
+        slots *= 2;
+    if (table != NULL && slots == table->mask + 1)
+        return MK_OK;
+    return replace_table(dict, slots, err);
+}
+
+mk_code mk_dict_add_new(mk_dict *dict, mk_str s, uint32_t *code, mk_err *err)
 {
     mk_code rc = MK_OK;
-    *code = mk_dict_find(dict, s, dict->count);
-    if (*code != MK_DICT_NONE)
-        goto out;
     if (dict->count >= UINT32_MAX - 1 || s.n > UINT32_MAX) {
         rc = mk_fail(err, MK_E_LIMIT, "the dictionary is full: 2^32-2 strings");
         goto out;
     }
-    const mk_dict_table *table = atomic_load_explicit(&dict->table, memory_order_relaxed);
-    if (table == NULL || ((uint64_t)dict->count + 1) * 4 > (table->mask + 1) * 3)
-        MK_TRY(rc, grow_table(dict, err));
+    MK_TRY(rc, mk_dict_reserve(dict, dict->count + 1, err));
     MK_TRY(rc, mk_geo_reserve(&dict->entries, dict->alloc, dict->count, sizeof(mk_dict_entry), err));
     const mk_str copy = mk_arena_copy(&dict->text, s);
     if (copy.p == NULL) {
@@ -114,6 +120,12 @@ mk_code mk_dict_add(mk_dict *dict, mk_str s, uint32_t *code, mk_err *err)
         mk_hash64(s.p, s.n, dict->seed), *code);
 out:
     return rc;
+}
+
+mk_code mk_dict_add(mk_dict *dict, mk_str s, uint32_t *code, mk_err *err)
+{
+    *code = mk_dict_find(dict, s, dict->count);
+    return *code != MK_DICT_NONE ? MK_OK : mk_dict_add_new(dict, s, code, err);
 }
 
 void mk_dict_undo(mk_dict *dict, uint32_t count)

@@ -39,6 +39,10 @@ void mk_dict_free(mk_dict *dict);
 uint32_t mk_dict_find(const mk_dict *dict, mk_str s, uint32_t count);
 /* Code of s, added when new. Writer only. MK_E_LIMIT at 2^32-2 strings. */
 MK_CHECK mk_code mk_dict_add(mk_dict *dict, mk_str s, uint32_t *code, mk_err *err);
+/* Room for `count` strings in all, so that a load of many does not grow the table step by step. */
+MK_CHECK mk_code mk_dict_reserve(mk_dict *dict, uint32_t count, mk_err *err);
+/* Adds a string known to be new. Writer only. */
+MK_CHECK mk_code mk_dict_add_new(mk_dict *dict, mk_str s, uint32_t *code, mk_err *err);
 /* Forgets the newest strings until `count` are left; their text stays allocated. Writer only. */
 void mk_dict_undo(mk_dict *dict, uint32_t count);
 

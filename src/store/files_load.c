@@ -92,12 +92,18 @@ static mk_code add_origin(mk_store *store, mk_str text, uint32_t *code, mk_err *
     return mk_dict_add(&store->origins, text, code, err);
 }
 
-static mk_code load_dict(mk_store *store, const char *name, const mk_tape *t, add_text *add, mk_err *err)
+static mk_code load_dict(mk_store *store, const char *name, mk_dict *dict, const mk_tape *t,
+                         add_text *add, mk_err *err)
 {
     mk_buf buf;
     mk_code rc;
     mk_buf_init(&buf, store->alloc);
     MK_TRY(rc, read_tape(store, name, t->bytes, &buf, err));
+    if (t->items > t->bytes / 4) { /* each item has a head of four bytes */
+        rc = mk_files__damaged(name, err);
+        goto out;
+    }
+    MK_TRY(rc, mk_dict_reserve(dict, t->items, err));
     size_t at = 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < t->items; i++) {
@@ -265,9 +271,10 @@ static mk_code load_root(mk_store *store, const mk_json *root, mk_err *err)
     store->next_segment_id = (uint64_t)next_segment;
     store->degree_max_user = (uint32_t)max_user;
     store->degree_max_all = (uint32_t)max_all;
-    MK_TRY(rc, load_dict(store, "names", &files->names, mk_names__name, err));
-    MK_TRY(rc, load_dict(store, "entities", &files->entities, mk_names__entity, err));
-    MK_TRY(rc, load_dict(store, "origins", &files->origins, add_origin, err));
+    MK_TRY(rc, load_dict(store, "names", &store->names, &files->names, mk_names__name, err));
+    MK_TRY(rc, load_dict(store, "entities", &store->entities, &files->entities,
+                         mk_names__entity_new, err));
+    MK_TRY(rc, load_dict(store, "origins", &store->origins, &files->origins, add_origin, err));
     MK_TRY(rc, load_batches(store, files->batches, err));
     if (files->degree[0] != 0)
         MK_TRY(rc, load_degrees(store, files->degree, files->entities.items, err));

@@ -259,6 +259,8 @@ void mk_tail__free(mk_store *store);
 /* ---- names.c ---- */
 
 MK_CHECK mk_code mk_names__entity(mk_store *store, mk_str uid, uint32_t *id, mk_err *err);
+/* The same for a uid known to be new. */
+MK_CHECK mk_code mk_names__entity_new(mk_store *store, mk_str uid, uint32_t *id, mk_err *err);
 MK_CHECK mk_code mk_names__name(mk_store *store, mk_str text, uint32_t *code, mk_err *err);
 MK_CHECK mk_code mk_names__origin(mk_store *store, mk_str source, mk_str ref, bool ref_null,
                                   uint32_t *code, mk_err *err);

@@ -14,20 +14,23 @@ unsigned mk_class_of_uid(mk_str uid)
     return MK_CLASS_USER;
 }
 
-mk_code mk_names__entity(mk_store *store, mk_str uid, uint32_t *id, mk_err *err)
+mk_code mk_names__entity_new(mk_store *store, mk_str uid, uint32_t *id, mk_err *err)
 {
-    mk_code rc = MK_OK;
-    *id = mk_dict_find(&store->entities, uid, store->entities.count);
-    if (*id != MK_DICT_NONE)
-        goto out;
     const uint32_t next = store->entities.count;
+    mk_code rc;
     MK_TRY(rc, mk_geo_reserve(&store->heads, store->alloc, next, sizeof(mk_heads), err));
     MK_TRY(rc, mk_geo_reserve(&store->believed, store->alloc, next, sizeof(uint32_t), err));
     MK_TRY(rc, mk_geo_reserve(&store->degree, store->alloc, next, 2 * sizeof(uint32_t), err));
-    MK_TRY(rc, mk_dict_add(&store->entities, uid, id, err));
+    MK_TRY(rc, mk_dict_add_new(&store->entities, uid, id, err));
     mk_dict_entry_at(&store->entities, *id)->tag = mk_class_of_uid(uid);
 out:
     return rc;
+}
+
+mk_code mk_names__entity(mk_store *store, mk_str uid, uint32_t *id, mk_err *err)
+{
+    *id = mk_dict_find(&store->entities, uid, store->entities.count);
+    return *id != MK_DICT_NONE ? MK_OK : mk_names__entity_new(store, uid, id, err);
 }
 
 mk_code mk_names__name(mk_store *store, mk_str text, uint32_t *code, mk_err *err)

@@ -92,7 +92,7 @@ static mk_code scan_order(const mk_alloc *alloc, const mk_rows *rows, uint32_t *
             order[i] = sorted[i].value;
         mk_free(alloc, pairs, size);
     }
-    const mk_code rc = sort_ties(rows, order, tie, ctx, err);
+    const mk_code rc = tie ? sort_ties(rows, order, tie, ctx, err) : MK_OK;
     *identity = rc == MK_OK;
     for (uint32_t i = 0; i < n && *identity; i++)
         *identity = order[i] == i;
@@ -381,7 +381,8 @@ mk_code mk_segment_build(const mk_alloc *alloc, mk_lane lane, bool past, uint64_
             goto out;
         }
         bool identity;
-        MK_TRY(rc, scan_order(alloc, rows, order, &identity, tie, ctx, err));
+        MK_TRY(rc, scan_order(alloc, rows, order, &identity,
+                              mk_lane_is_ordered(lane, past) ? tie : NULL, ctx, err));
         if (identity) {
             mk_free(alloc, order, order_size);
             order = NULL;
@@ -569,12 +570,47 @@ out:
     return rc;
 }
 
+/* A few lookups, as after opening a store, go through the list of the node or source instead: a table is
+ * worth its making only when more of them come. Lists longer than this are not walked. */
+#define LOOKUPS_WITHOUT_TABLE 512u
+#define WALK_MAX 64u
+
+/* *walked false: the list is too long. */
+static mk_code find_by_list(mk_segment *segment, const mk_ident *ident,
+                            mk_code (*each)(void *ctx, mk_segment *segment, uint32_t row, mk_err *err),
+                            void *ctx, bool *walked, mk_err *err)
+{
+    ident_cols cols;
+    const mk_col *list;
+    uint32_t from, to;
+    mk_code rc;
+    MK_TRY(rc, mk_segment_group(segment, 0, ident->a, &list, &from, &to, err));
+    *walked = to - from <= WALK_MAX;
+    if (!*walked || from == to)
+        goto out;
+    MK_TRY(rc, load_ident_cols(segment, &cols, err));
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t row = mk_col_u32(list, i);
+        const mk_ident other = ident_at(&cols, row);
+        if (ident_equal(&other, ident) && mk_segment_end_seq(segment, row) == MK_SEQ_OPEN)
+            MK_TRY(rc, each(ctx, segment, row, err));
+    }
+out:
+    return rc;
+}
+
 mk_code mk_segment_find(mk_segment *segment, const mk_ident *ident,
                         mk_code (*each)(void *ctx, mk_segment *segment, uint32_t row, mk_err *err),
                         void *ctx, mk_err *err)
 {
     ident_cols cols;
     mk_code rc;
+    if (segment->ident == NULL && segment->lookups++ < LOOKUPS_WITHOUT_TABLE) {
+        bool walked;
+        rc = find_by_list(segment, ident, each, ctx, &walked, err);
+        if (rc != MK_OK || walked)
+            return rc;
+    }
     if (segment->ident == NULL)
         MK_TRY(rc, build_ident(segment, err));
     MK_TRY(rc, load_ident_cols(segment, &cols, err));

@@ -110,7 +110,7 @@ typedef struct mk_segment {
     uint32_t ended;      /* rows with an end */
     uint32_t *ident;     /* identity table: row + 1 under a tag; NULL until first needed */
     size_t ident_slots;
-    uint32_t ident_used;
+    uint32_t lookups;     /* made without a table so far */
     bool merging;         /* a merge is reading it: ends are also listed in `late_ends` */
     bool merge_spoiled;   /* an end was taken back meanwhile: the merge is given up */
     uint32_t *late_ends;  /* rows */
@@ -128,7 +128,8 @@ typedef struct mk_segment {
 } mk_segment;
 
 /* Order of rows with equal vt_s; fills order[] of the group by vid. Given by the store, which knows the
- * names that ids are made of. */
+ * names that ids are made of. Only edges still believed are ordered so: ids cost hashes, nodes are never
+ * listed in scan order, and past rows are ordered when somebody asks (mk_lane_is_ordered). */
 typedef mk_code mk_tie_fn(void *ctx, const mk_rows *rows, uint32_t *group, uint32_t count,
                           mk_err *err);
 
@@ -137,6 +138,8 @@ typedef mk_code mk_tie_fn(void *ctx, const mk_rows *rows, uint32_t *group, uint3
 MK_CHECK mk_code mk_segment_build(const mk_alloc *alloc, mk_lane lane, bool past, uint64_t id,
                                   const mk_rows *rows, bool presorted, mk_tie_fn *tie, void *ctx,
                                   mk_segment **out, mk_err *err);
+/* Whether rows of equal vt_s stand in the order of their vids. */
+static inline bool mk_lane_is_ordered(mk_lane lane, bool past) { return !past && !mk_lane_is_node(lane); }
 void mk_segment_free(mk_segment *segment);
 size_t mk_segment_memory(const mk_segment *segment);
 

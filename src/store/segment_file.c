@@ -237,7 +237,9 @@ static uint32_t expected_rows(const mk_segment *segment, mk_col_id id, mk_str by
     const bool by_row = id < MK_C_ROW_COLUMNS || id == MK_C_A_ROWS || id == MK_C_B_ROWS;
     if (by_row || bytes.n < 4)
         return segment->rows;
-    return mk_get_u32((const uint8_t *)bytes.p);
+    /* A list has a key for at least a quarter of its range, so a count beyond that is no count. */
+    const uint32_t count = mk_get_u32((const uint8_t *)bytes.p);
+    return id == MK_C_PROPS_ENDS || count <= 4 * (uint64_t)segment->rows ? count : segment->rows;
 }
 
 /* Values that may be, or the one exception beside them. */
@@ -272,21 +274,34 @@ static allowed allowed_in(const mk_segment *segment, mk_col_id id)
     }
 }
 
-/* Codes in a file name nothing outside the dictionaries, and lists no row outside the segment. */
-static bool codes_ok(const mk_segment *segment, mk_col_id id, const mk_col *col)
+static bool rows_ok(const mk_segment *segment, mk_col_id id, const mk_col *col, uint32_t from, uint32_t n)
 {
     const allowed range = allowed_in(segment, id);
     const uint64_t names = limit_of(segment->limits.names);
     int64_t v[512];
-    for (uint32_t from = 0; range.below != UINT64_MAX && from < col->rows; from += 512) {
-        const uint32_t n = col->rows - from < 512 ? col->rows - from : 512;
-        bool good = true;
-        mk_col_read(col, from, n, v);
-        for (uint32_t i = 0; i < n; i++)
-            good &= (uint64_t)v[i] < range.below || v[i] == range.or_else;
-        for (uint32_t i = 0; id == MK_C_DISC && i < n; i++)
-            good &= v[i] < 0 || !(v[i] & 1) || (uint64_t)v[i] >> 1 < names;
-        if (!good)
+    bool good = true;
+    mk_col_read(col, from, n, v);
+    for (uint32_t i = 0; i < n; i++)
+        good &= (uint64_t)v[i] < range.below || v[i] == range.or_else;
+    for (uint32_t i = 0; id == MK_C_DISC && i < n; i++)
+        good &= v[i] < 0 || !(v[i] & 1) || (uint64_t)v[i] >> 1 < names;
+    return good;
+}
+
+/* Codes in a file name nothing outside the dictionaries, and lists no row outside the segment. Of even
+ * steps that do not wrap, the two rows at each end tell about all, odd values included. */
+static bool codes_ok(const mk_segment *segment, mk_col_id id, const mk_col *col)
+{
+    if (col->rows == 0 || allowed_in(segment, id).below == UINT64_MAX)
+        return true;
+    if (col->width == 0 && col->rows > 512) {
+        const __int128 last = (__int128)(int64_t)col->base + (__int128)(int64_t)col->step * (col->rows - 1);
+        return last == mk_col_get(col, col->rows - 1) && rows_ok(segment, id, col, 0, 2) &&
+               rows_ok(segment, id, col, col->rows - 2, 2);
+    }
+    for (uint64_t from = 0; from < col->rows; from += 512) {
+        const uint32_t left = col->rows - (uint32_t)from;
+        if (!rows_ok(segment, id, col, (uint32_t)from, left < 512 ? left : 512))
             return false;
     }
     return true;

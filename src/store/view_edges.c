@@ -272,6 +272,15 @@ out:
     return rc;
 }
 
+/* Ties inside such a part are in order already. */
+static bool is_ordered(const mk_view *view, uint32_t part)
+{
+    if (part == MK_NO_ID)
+        return false;
+    const mk_segment *segment = view->state->segments[part];
+    return mk_lane_is_ordered(segment->lane, segment->past);
+}
+
 mk_code mk_view_sort_edges(mk_view *view, mk_edge_ref *refs, size_t count, mk_err *err)
 {
     if (count < 2)
@@ -279,7 +288,7 @@ mk_code mk_view_sort_edges(mk_view *view, mk_edge_ref *refs, size_t count, mk_er
     qsort(refs, count, sizeof *refs, by_place);
     for (size_t from = 0; from < count;) {
         size_t to = from + 1;
-        bool one_segment = refs[from].part != MK_NO_ID;
+        bool one_segment = is_ordered(view, refs[from].part);
         for (; to < count && refs[to].vt_s == refs[from].vt_s; to++)
             one_segment &= refs[to].part == refs[from].part;
         if (to - from > 1 && !one_segment) {
