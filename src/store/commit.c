@@ -54,6 +54,18 @@ void mk_commit__refuse(mk_store *store, const mk_err *err)
     mk_store__log(store, MK_LOG_ERROR, "no more writing: %s", err->message);
 }
 
+/* Whoever opens a store or follows its log waits for an answer, not for merges: the thread of a writer does
+ * them later, a reader only when there are many segments. Stores without a thread by choice merge. */
+static bool may_put_off(const mk_store *store)
+{
+    if (store->options.manual && !store->loading)
+        return false;
+    for (int lane = 0; lane < MK_LANE_COUNT; lane++)
+        if (store->lanes[lane].count > MK_LANE_SEGMENTS_MAX / 4)
+            return false;
+    return true;
+}
+
 mk_code mk_commit__tidy(mk_store *store, mk_err *err)
 {
     mk_code rc = MK_OK;
@@ -62,7 +74,7 @@ mk_code mk_commit__tidy(mk_store *store, mk_err *err)
     if (store->seal_due)
         MK_TRY(rc, mk_seal__tail(store, err));
     store->seal_due = store->merge_due = false;
-    if (store->thread_started) {
+    if (store->thread_started || may_put_off(store)) {
         store->merge_wanted = true;
         pthread_cond_signal(&store->upkeep);
     } else {

@@ -210,6 +210,7 @@ struct mk_store {
     uint64_t log_bytes_since;     /* log bytes since the last checkpoint */
     uint32_t ends_since;          /* ends noted since the last checkpoint */
     uint32_t frame_lines_done; /* lines folded of a frame whose folding failed half-way, for the next try */
+    bool loading;            /* opening: no other thread knows of the store yet */
     bool loading_checkpoint; /* opening: what fails now is the checkpoint, not the log */
     bool believed_ready; /* `believed` was counted from the segments */
 };

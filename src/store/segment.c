@@ -570,10 +570,10 @@ out:
     return rc;
 }
 
-/* A few lookups, as after opening a store, go through the list of the node or source instead: a table is
- * worth its making only when more of them come. Lists longer than this are not walked. */
-#define LOOKUPS_WITHOUT_TABLE 512u
-#define WALK_MAX 64u
+/* The first lookups, as after opening a store, go through the list of the node or source instead: making
+ * a table costs about as much as this share of its rows in walks. Longer lists are not walked. */
+#define ROWS_PER_WALK 64u
+#define WALK_MAX 128u
 
 /* *walked false: the list is too long. */
 static mk_code find_by_list(mk_segment *segment, const mk_ident *ident,
@@ -605,7 +605,7 @@ mk_code mk_segment_find(mk_segment *segment, const mk_ident *ident,
 {
     ident_cols cols;
     mk_code rc;
-    if (segment->ident == NULL && segment->lookups++ < LOOKUPS_WITHOUT_TABLE) {
+    if (segment->ident == NULL && segment->lookups++ < segment->rows / ROWS_PER_WALK) {
         bool walked;
         rc = find_by_list(segment, ident, each, ctx, &walked, err);
         if (rc != MK_OK || walked)

@@ -251,7 +251,9 @@ static mk_code load(mk_store *store, bool use_checkpoint, mk_err *err)
     if (!found)
         mk_files__avoid(store);
     MK_TRY(rc, mk_publish__state(store, err));
+    store->loading = true;
     rc = fold_log(store, &torn, err);
+    store->loading = false;
     store->loading_checkpoint &= found;
     if (rc != MK_OK)
         goto out;
@@ -380,44 +382,47 @@ static mk_code new_store(const char *dir, const mk_store_options *options, mk_st
     return MK_OK;
 }
 
-/* Merges until there is nothing to merge; the mutex is not held. */
-static void merge_all(mk_store *store)
+/* One merge; the mutex is held, and let go meanwhile. False when there was nothing to merge. */
+static bool merge_once(mk_store *store)
 {
     mk_err err;
-    bool worked = true;
-    mk_code rc = MK_OK;
+    bool worked = false;
+    pthread_mutex_unlock(&store->mutex);
     pthread_mutex_lock(&store->upkeep_mutex);
-    while (rc == MK_OK && worked)
-        rc = mk_compact__step(store, &worked, &err);
+    const mk_code rc = mk_compact__step(store, &worked, &err);
     pthread_mutex_unlock(&store->upkeep_mutex);
     mk_epoch_collect(&store->epoch);
+    pthread_mutex_lock(&store->mutex);
     if (rc != MK_OK)
         mk_store__log(store, MK_LOG_WARN, "merging put off: %s", err.message);
+    return rc == MK_OK && worked;
 }
 
-/* The background thread: merges and checkpoints when a commit asks for it. */
+static void checkpoint_once(mk_store *store)
+{
+    mk_err err;
+    pthread_mutex_unlock(&store->mutex);
+    const mk_code rc = mk_store_checkpoint(store, &err);
+    pthread_mutex_lock(&store->mutex);
+    store->upkeep_wanted = false;
+    if (rc == MK_OK)
+        return;
+    mk_store__log(store, MK_LOG_WARN, "checkpoint skipped, the log has everything: %s", err.message);
+    store->log_bytes_since = 0; /* try again after as much log as before */
+}
+
+/* The background thread: checkpoints and merges when a commit asks for it. A checkpoint goes before the
+ * next merge, since it bounds what the next opening has to fold. */
 static void *keep_up(void *arg)
 {
     mk_store *store = arg;
-    mk_err err;
     pthread_mutex_lock(&store->mutex);
     while (!store->closing) {
-        if (store->merge_wanted) {
-            pthread_mutex_unlock(&store->mutex);
-            merge_all(store);
-            pthread_mutex_lock(&store->mutex);
-            store->merge_wanted = false;
+        if (store->upkeep_wanted) {
+            checkpoint_once(store);
+        } else if (store->merge_wanted) {
+            store->merge_wanted = merge_once(store);
             pthread_cond_broadcast(&store->changed);
-        } else if (store->upkeep_wanted) {
-            pthread_mutex_unlock(&store->mutex);
-            const mk_code rc = mk_store_checkpoint(store, &err);
-            pthread_mutex_lock(&store->mutex);
-            store->upkeep_wanted = false;
-            if (rc == MK_OK)
-                continue;
-            mk_store__log(store, MK_LOG_WARN, "checkpoint skipped, the log has everything: %s",
-                          err.message);
-            store->log_bytes_since = 0; /* try again after as much log as before */
         } else {
             pthread_cond_wait(&store->upkeep, &store->mutex);
         }

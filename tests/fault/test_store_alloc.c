@@ -44,7 +44,8 @@ static bool run_failing(uint64_t n, bool and_later)
                      err.message);
         check_unchanged(&w, n, step);
         if (world_step(&w, world_steps[step], &err) != MK_OK)
-            fail_msg("allocation %llu: step %zu fails for good: %s", (unsigned long long)n, step, err.message);
+            fail_msg("allocation %llu: step %zu fails for good: %s", (unsigned long long)n, step,
+                     err.message);
     }
     const bool failed = ta.failures > 0;
     testalloc_fail(&ta, 0, false);
@@ -62,7 +63,7 @@ static void test_store_alloc__every_failure_is_undone(void **state)
 {
     (void)state;
     expect_digests(false);
-    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 13;
+    const uint64_t stride = getenv("MK_LONG") != NULL ? 1 : 17;
     const char *only = getenv("MK_FAIL_AT");
     uint64_t n = only ? strtoull(only, NULL, 10) : 1;
     for (; run_failing(n, false); n += stride)

@@ -559,7 +559,8 @@ static void test_store_damage__what_is_no_store_is_refused(void **state)
     put("merkhet.json", newer, sizeof newer - 1);
     expect_refused("a newer format", MK_OPEN_READER, "newer_format", &err);
     expect_refused("a newer format", MK_OPEN_WRITER, "newer_format", &err);
-    static const char *const bad[] = {"", "{", "[]", "{\"format\":1}", "{\"format\":\"1\",\"id\":1}", "\xff\xfe"};
+    static const char *const bad[] = {
+        "", "{", "[]", "{\"format\":1}", "{\"format\":\"1\",\"id\":1}", "\xff\xfe"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         put("merkhet.json", bad[i], strlen(bad[i]));
         expect_refused(bad[i], MK_OPEN_READER, "not_a_store", &err);
@@ -600,7 +601,8 @@ static void read_without_a_trace(const char *what)
     close_store(store);
     fingerprint(&after);
     if (!mk_str_eq(mk_buf_view(&before), mk_buf_view(&after)))
-        fail_msg("%s: a reader wrote:\n%.*sbefore:\n%.*s", what, (int)after.n, after.p, (int)before.n, before.p);
+        fail_msg("%s: a reader wrote:\n%.*sbefore:\n%.*s", what, (int)after.n, after.p, (int)before.n,
+                 before.p);
     mk_buf_free(&before);
     mk_buf_free(&after);
 }

@@ -100,7 +100,7 @@ static void test_store_power__a_cut_at_any_call_loses_nothing(void **state)
     const char *only = getenv("MK_CUT_AT");
     const bool at_length = getenv("MK_LONG") != NULL;
     const uint64_t seeds = at_length ? 8 : 2;
-    const uint64_t stride = at_length || only ? 1 : 3;
+    const uint64_t stride = at_length || only ? 1 : 5;
     bool cut = true, rebuilt;
     expect_digests(false);
     uint64_t at = only ? strtoull(only, NULL, 10) : 1;
@@ -267,8 +267,8 @@ static void test_store_power__syncs_of_checkpoints_are_not_needed(void **state)
 {
     (void)state;
     expect_digests(false);
-    no_sync_of("/data", 5);
-    no_sync_of(".seg", 7);
+    no_sync_of("/data", 9);
+    no_sync_of(".seg", 13);
 }
 
 int main(void)

@@ -183,8 +183,9 @@ static mk_code mem_lock(void *ctx, mk_file *file, bool take, bool *held, mk_err 
 
 static mk_fs fs_of(mem_disk *d)
 {
-    return (mk_fs){d,        mem_open, mem_close, mem_read_at, mem_write_at, mem_size, mem_truncate, mem_reserve,
-                   mem_sync, mem_dir,  mem_rename, mem_remove,  mem_dir,      mem_list, mem_lock};
+    return (mk_fs){d,           mem_open, mem_close, mem_read_at, mem_write_at, mem_size, mem_truncate,
+                   mem_reserve, mem_sync, mem_dir,   mem_rename,  mem_remove,   mem_dir,  mem_list,
+                   mem_lock};
 }
 
 static void copy_disk(mem_disk *to, const mem_disk *from)

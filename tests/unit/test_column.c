@@ -193,7 +193,8 @@ static void test_column__lower_finds_the_first_not_below(void **state)
     static const struct {
         int64_t v;
         uint32_t at;
-    } cases[] = {{INT64_MIN, 0}, {INT64_MIN + 1, 1}, {-5, 1}, {-4, 3}, {3, 4}, {4, 7}, {901, 8}, {INT64_MAX, 8}};
+    } cases[] = {{INT64_MIN, 0}, {INT64_MIN + 1, 1}, {-5, 1},  {-4, 3},
+                 {3, 4},         {4, 7},             {901, 8}, {INT64_MAX, 8}};
     mk_col col;
     assert_int_equal(mk_col_build(alloc, values, 9, &col, NULL), MK_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

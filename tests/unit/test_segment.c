@@ -78,8 +78,8 @@ static mk_code by_props_falling(void *ctx, const mk_rows *rows, uint32_t *group,
 static mk_segment *build(mk_lane lane, bool past, const mk_rows *rows)
 {
     mk_segment *segment = NULL;
-    assert_int_equal(mk_segment_build(alloc, lane, past, 7, rows, false, by_props_falling, NULL, &segment, NULL),
-                     MK_OK);
+    assert_int_equal(mk_segment_build(alloc, lane, past, 7, rows, false, by_props_falling, NULL, &segment,
+                                      NULL), MK_OK);
     return segment;
 }
 
@@ -121,13 +121,13 @@ static void test_segment__a_sorted_load_asks_only_about_ties(void **state)
     mk_rows rows = no_rows();
     for (uint32_t i = 0; i < 100; i++)
         add_row(&rows, i < 50 ? i : 50 + (i - 50) / 2, 1000, i, 1, 0);
-    assert_int_equal(mk_segment_build(alloc, MK_LANE_INTERVAL, false, 1, &rows, false, by_props_falling, &calls,
-                                      &segment, NULL), MK_OK);
+    assert_int_equal(mk_segment_build(alloc, MK_LANE_INTERVAL, false, 1, &rows, false, by_props_falling,
+                                      &calls, &segment, NULL), MK_OK);
     assert_int_equal(calls, 25);
     mk_segment_free(segment);
     calls = 0;
-    assert_int_equal(mk_segment_build(alloc, MK_LANE_INTERVAL, false, 1, &rows, true, by_props_falling, &calls,
-                                      &segment, NULL), MK_OK);
+    assert_int_equal(mk_segment_build(alloc, MK_LANE_INTERVAL, false, 1, &rows, true, by_props_falling,
+                                      &calls, &segment, NULL), MK_OK);
     assert_int_equal(calls, 0);
     for (uint32_t i = 0; i < 100; i++)
         assert_int_equal(value(segment, MK_C_A, i), i);
@@ -206,7 +206,8 @@ static void test_segment__lists_of_dense_and_sparse_keys(void **state)
     (void)state;
     static const struct {
         uint32_t rows, nodes, apart;
-    } shapes[] = {{600, 20, 1}, {600, 300, 1}, {600, 20, 3}, {600, 20, 100000}, {300, 4000, 7}, {1, 1, 1}, {2, 1000, 1000000}};
+    } shapes[] = {{600, 20, 1},   {600, 300, 1}, {600, 20, 3},       {600, 20, 100000},
+                  {300, 4000, 7}, {1, 1, 1},     {2, 1000, 1000000}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const mk_rows rows = random_edges(i, shapes[i].rows, shapes[i].nodes, shapes[i].apart);
         mk_segment *segment = build(MK_LANE_INTERVAL, false, &rows);
@@ -420,8 +421,8 @@ static void test_segment__the_list_of_ends_comes_back(void **state)
     const mk_fs *fs = simfs_fs(sim);
     mk_rows rows = random_edges(8, 30, 4, 1);
     mk_segment *segment = build(MK_LANE_INTERVAL, false, &rows), *back;
-    const uint32_t good[] = {2, 9, 29, 10}, twice[] = {2, 9, 2, 10}, outside[] = {30, 5}, open[] = {3, MK_SEQ_OPEN},
-                   late[] = {3, 101};
+    const uint32_t good[] = {2, 9, 29, 10}, twice[] = {2, 9, 2, 10}, outside[] = {30, 5},
+                   open[] = {3, MK_SEQ_OPEN}, late[] = {3, 101};
     assert_int_equal(mk_segment_write(segment, fs, "s", NULL), MK_OK);
     assert_int_equal(mk_segment_open(alloc, fs, "s", &back, NULL), MK_OK);
     back->limits.seq = 100;
@@ -537,7 +538,8 @@ static void test_segment__no_memory_leaves_nothing(void **state)
         mk_segment *segment = NULL;
         testalloc_fail(&ta, n, false);
         const mk_code rc =
-            mk_segment_build(&ta.hook, MK_LANE_INTERVAL, false, 1, &rows, false, by_props_falling, NULL, &segment, NULL);
+            mk_segment_build(&ta.hook, MK_LANE_INTERVAL, false, 1, &rows, false, by_props_falling, NULL,
+                             &segment, NULL);
         testalloc_fail(&ta, 0, false);
         if (rc == MK_OK) {
             assert_true(n > 10);
