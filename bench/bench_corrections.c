@@ -295,7 +295,8 @@ static void against_peer(void)
         return;
     evalgen_init(&gen, bench_rows(1000000));
     load_peer(db, &gen);
-    peer_query *end = peer_prepare(db, "UPDATE edge SET tt=?1 WHERE n=?2 AND tt=4611686018427387904 AND tf<>?1");
+    peer_query *end = peer_prepare(
+        db, "UPDATE edge SET tt=?1 WHERE n=?2 AND tt=4611686018427387904 AND tf<>?1");
     peer_query *insert =
         peer_prepare(db, "INSERT INTO edge(n,src,dst,rel,w,vf,vt,tf,tt) SELECT n,src,dst,rel,w+1,vf,vt,?1,"
                          "4611686018427387904 FROM edge WHERE n=?2 AND tt=4611686018427387904");

@@ -137,7 +137,8 @@ static peer *load_peer(const evalgen *gen)
                  "PRAGMA cache_size=-524288; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=2000000000;"
                  "CREATE TABLE edge(id INTEGER PRIMARY KEY, src INT, dst INT, rel INT, w INT, vf INT,"
                  " vt INT, tf INT, tt INT); BEGIN");
-    peer_query *insert = peer_prepare(db, "INSERT INTO edge(src,dst,rel,w,vf,vt,tf,tt) VALUES(?,?,?,?,?,?,?,?)");
+    peer_query *insert = peer_prepare(
+        db, "INSERT INTO edge(src,dst,rel,w,vf,vt,tf,tt) VALUES(?,?,?,?,?,?,?,?)");
     for (uint64_t i = 0; i < gen->scale; i++) {
         const evalgen_edge edge = evalgen_at(gen, i);
         const int64_t end = i % 5 == 0 ? (int64_t)(2 + i / 5 / BATCH) : INT64_C(4611686018427387904);

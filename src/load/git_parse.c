@@ -1,7 +1,7 @@
 /* git_parse.c — what `git log` prints, into commits, people and touched paths.
  *
- * The output is a row of NUL-terminated tokens. A commit is nine fields, the first behind a mark; then for each path
- * a raw token (":modes ids status") followed by one path, two for renames; then for each path a
+ * The output is a row of NUL-terminated tokens. A commit is nine fields, the first behind a mark; then
+ * for each path a raw token (":modes ids status") followed by one path, two for renames; then for each path a
  * numstat token ("added<TAB>deleted<TAB>path", or an empty path and two more tokens for renames). Where
  * a path is due the token is a path whatever it looks like; elsewhere the first byte tells.
  * Source: git-log(1), git-diff(1) "raw output format" and "other diff formats". */

@@ -78,7 +78,8 @@ static mk_code spawn(char *const *argv, char *const *env, int output, int messag
     *pid = (int)child;
     if (rc == 0)
         return MK_OK;
-    mk_fail(err, MK_E_STATE, "git cannot be started: %s", strerror(rc));
+    errno = rc; /* for %m, which is safe among threads */
+    mk_fail(err, MK_E_STATE, "git cannot be started: %m");
     mk_err_reason(err, rc == ENOENT ? "git_missing" : "git_failed");
     mk_err_hint(err, "install git, and see that it is found through PATH");
     return MK_E_STATE;
@@ -103,7 +104,7 @@ mk_code mk_git__start(const mk_alloc *alloc, const char *repository, const char 
 
     *process = (git_process){.output = -1, .message = -1};
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        rc = mk_fail(err, MK_E_STATE, "no pipe to git: %s", strerror(errno));
+        rc = mk_fail(err, MK_E_STATE, "no pipe to git: %m");
         goto out;
     }
     process->message = memfd_create("git-messages", MFD_CLOEXEC);
@@ -140,7 +141,7 @@ mk_code mk_git__read(void *ctx, void *p, size_t n, size_t *got, mk_err *err)
         result = read(process->output, p, n);
     while (result < 0 && errno == EINTR);
     if (result < 0)
-        return mk_fail(err, MK_E_STATE, "reading from git: %s", strerror(errno));
+        return mk_fail(err, MK_E_STATE, "reading from git: %m");
     *got = (size_t)result;
     process->bytes += *got;
     return MK_OK;

@@ -109,7 +109,10 @@ static mk_code read_event(mk_load *load, const mk_json *tree, mk_event *event, m
     for (size_t i = 0; i < tree->n; i++)
         MK_TRY(rc, read_member(load, &tree->members[i], event, &have, err));
     if ((have & 15u) != 15u) {
-        const char *missing = !(have & 1u) ? "src" : !(have & 2u) ? "dst" : !(have & 4u) ? "rel_type" : "vt_s";
+        const char *missing = !(have & 1u)   ? "src"
+                              : !(have & 2u) ? "dst"
+                              : !(have & 4u) ? "rel_type"
+                                             : "vt_s";
         rc = mk_load__bad(load, NULL, err, "the event has no %s", missing);
         mk_err_hint(err, "an event needs src, dst, rel_type and vt_s; an op needs \"op\"");
         goto out;

@@ -385,7 +385,9 @@ mk_code mk_store_checkpoint(mk_store *store, mk_err *err)
         rc = write_snapshot(store, &s, err);
     if (rc == MK_OK) {
         pthread_mutex_lock(&store->mutex);
-        store->log_bytes_since -= s.log_bytes < store->log_bytes_since ? s.log_bytes : store->log_bytes_since;
+        const uint64_t since = store->log_bytes_since;
+        store->log_bytes_since -= s.log_bytes < since ? s.log_bytes : since;
+        store->log_bytes_given_up = 0;
         pthread_mutex_unlock(&store->mutex);
     }
     free_snapshot(store, &s);

@@ -153,8 +153,8 @@ static void tidy_or_warn(mk_store *store)
 static void upkeep(mk_store *store)
 {
     tidy_or_warn(store);
-    if (!store->options.manual && store->log_bytes_since >= store->options.tail_log_bytes &&
-        !store->upkeep_wanted) {
+    const uint64_t bytes = store->log_bytes_since - store->log_bytes_given_up;
+    if (!store->options.manual && bytes >= store->options.tail_log_bytes && !store->upkeep_wanted) {
         store->upkeep_wanted = true;
         pthread_cond_signal(&store->upkeep);
     }

@@ -208,6 +208,7 @@ struct mk_store {
     pthread_cond_t upkeep;
     pthread_mutex_t upkeep_mutex; /* one checkpoint or compaction at a time */
     uint64_t log_bytes_since;     /* log bytes since the last checkpoint */
+    uint64_t log_bytes_given_up;  /* of those, before the last checkpoint that failed */
     uint32_t ends_since;          /* ends noted since the last checkpoint */
     uint32_t frame_lines_done; /* lines folded of a frame whose folding failed half-way, for the next try */
     bool loading;            /* opening: no other thread knows of the store yet */
@@ -291,7 +292,8 @@ mk_code mk_ids__tie(void *ctx, const mk_rows *rows, uint32_t *group, uint32_t co
 /* ---- apply.c ---- */
 
 /* Stages a batch as number staged_seq + 1 at `tt`. On failure everything is taken back and the error
- * says why; `strict` is for new writes (oddity 2); semantic failures are MK_E_NOT_FOUND and MK_E_INVALID_ARG, the only ones replay skips. */
+ * says why; `strict` is for new writes (oddity 2). Semantic failures are MK_E_NOT_FOUND and
+ * MK_E_INVALID_ARG, the only ones replay skips. */
 MK_CHECK mk_code mk_apply__batch(mk_store *store, const mk_op *ops, size_t count, mk_tt tt,
                                  bool strict, mk_pending *pending, mk_err *err);
 /* Takes staged batches back, newest first, down to and including `pending`. */

@@ -341,7 +341,8 @@ static mk_code props_form(mk_err *err, const place *where, const mk_err *cause)
         mk_err_offset(err, cause->offset);
         mk_err_reason(err, cause->reason);
     }
-    mk_err_hint(err, "write members sorted, without white space, floats at their shortest; {} when there are none");
+    mk_err_hint(err, "write members sorted, without white space, floats at their shortest; "
+                     "{} when there are none");
     return at(err, where, "props", rc);
 }
 

@@ -170,7 +170,8 @@ static mk_code take_time(const object *in, mk_record_field field, int64_t *out, 
     if (value == NULL || integer_of(value, out))
         return MK_OK;
     if (value->kind != MK_JSON_STRING)
-        return wrong_type(err, in, field, "a time: microseconds since 1970 as an integer, or text such as \"2024-05-01\"");
+        return wrong_type(err, in, field,
+                          "a time: microseconds since 1970 as an integer, or text such as \"2024-05-01\"");
     const mk_code rc = mk_time_parse(value->text, out, err);
     return rc == MK_OK ? rc : at(err, in, mk_record__field_names[field], rc);
 }
@@ -257,7 +258,8 @@ static mk_code ref_kind(const object *outer, const mk_json *json, bool *on_node,
         rc = mk_fail(err, MK_E_SCHEMA, "kind is %s, not a string", kind_name(kind));
     else
         rc = mk_fail(err, MK_E_INVALID_ARG, "unknown kind of ref: %.*s", MK_STR_ARG(mk_record__shown(name)));
-    mk_err_hint(err, "write {\"kind\":\"node\",\"uid\":...} or {\"kind\":\"edge\",\"src\":...,\"dst\":...,\"rel_type\":...}");
+    mk_err_hint(err, "write {\"kind\":\"node\",\"uid\":...} or "
+                     "{\"kind\":\"edge\",\"src\":...,\"dst\":...,\"rel_type\":...}");
     return at(err, outer, MK_STR("kind"), rc);
 }
 
@@ -346,7 +348,8 @@ static mk_code take_kind(const object *in, const mk_json *json, mk_op *op, mk_er
         op->kind = mk_record__op_find(name->text);
         if (op->kind != MK_OP_UNKNOWN)
             return MK_OK;
-        rc = mk_fail(err, MK_E_INVALID_ARG, "unknown op kind: %.*s", MK_STR_ARG(mk_record__shown(name->text)));
+        rc = mk_fail(err, MK_E_INVALID_ARG, "unknown op kind: %.*s",
+                     MK_STR_ARG(mk_record__shown(name->text)));
     } else if (name != NULL) {
         rc = mk_fail(err, MK_E_SCHEMA, "op is %s, not a string", kind_name(name));
     } else {

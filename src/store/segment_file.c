@@ -220,8 +220,8 @@ static mk_code read_section(const mk_segment *segment, int section, mk_buf *buf,
     }
     if (segment->file == NULL)
         MK_TRY(rc, fs->open(fs->ctx, segment->path, MK_OPEN_READ, &file, err));
-    MK_TRY(rc, fs->read_at(fs->ctx, file ? file : segment->file, room, segment->size[section], segment->offset[section],
-                           &got, err));
+    MK_TRY(rc, fs->read_at(fs->ctx, file ? file : segment->file, room, segment->size[section],
+                           segment->offset[section], &got, err));
     buf->n += got;
     if (got != segment->size[section] || mk_checksum64(room, got) != segment->sum[section])
         rc = damaged(segment->path, "a section does not match its checksum", err);

@@ -408,7 +408,7 @@ static void checkpoint_once(mk_store *store)
     if (rc == MK_OK)
         return;
     mk_store__log(store, MK_LOG_WARN, "checkpoint skipped, the log has everything: %s", err.message);
-    store->log_bytes_since = 0; /* try again after as much log as before */
+    store->log_bytes_given_up = store->log_bytes_since; /* try again after as much log as before */
 }
 
 /* The background thread: checkpoints and merges when a commit asks for it. A checkpoint goes before the

@@ -201,7 +201,8 @@ static mk_code validate(void *ctx, mk_store *store, mk_err *err)
     const mk_txn *txn = ctx;
     mk_code rc = MK_OK;
     if (store->ring_next - txn->ring_at > MK_RING_SIZE) {
-        rc = mk_fail(err, MK_E_SNAPSHOT_TOO_OLD, "%llu commits since this snapshot, over the %u that are kept",
+        rc = mk_fail(err, MK_E_SNAPSHOT_TOO_OLD,
+                     "%llu commits since this snapshot, over the %u that are kept",
                      (unsigned long long)(store->ring_next - txn->ring_at), MK_RING_SIZE);
         mk_err_hint(err, "begin a new transaction");
         mk_err_retry(err, MK_RETRY_AS_IS);

@@ -103,10 +103,10 @@ mk_code mk_view_edges_of(mk_view *view, uint32_t id, const mk_edge_filter *filte
     if (!mk_view_entity_visible(view, id))
         return MK_OK;
     for (size_t l = 0; l < MK_EDGE_LANES; l++) {
-        if (!mk_scan__lane_shown(view, mk_scan__edge_lanes[l]))
+        const mk_lane lane = mk_scan__edge_lanes[l];
+        if (!mk_scan__lane_shown(view, lane))
             continue;
-        for (uint32_t part = state->first[mk_scan__edge_lanes[l]]; part < state->first[mk_scan__edge_lanes[l] + 1];
-             part++) {
+        for (uint32_t part = state->first[lane]; part < state->first[lane + 1]; part++) {
             if (!mk_scan__worth(view, state->segments[part], filter->vt_lo, filter->vt_hi))
                 continue;
             MK_TRY(rc, list_side(view, part, 0, id, filter, each, ctx, err));

@@ -59,13 +59,13 @@ static mk_code count_by_scan(const mk_view *view, uint64_t *sums, mk_err *err)
     mk_code rc = MK_OK;
     memset(sums, 0, (size_t)state->name_count * sizeof *sums);
     for (size_t l = 0; l < MK_EDGE_LANES; l++) {
-        if (!mk_scan__lane_shown(view, mk_scan__edge_lanes[l]))
+        const mk_lane lane = mk_scan__edge_lanes[l];
+        if (!mk_scan__lane_shown(view, lane))
             continue;
-        for (uint32_t part = state->first[mk_scan__edge_lanes[l]]; part < state->first[mk_scan__edge_lanes[l] + 1];
-             part++) {
+        for (uint32_t part = state->first[lane]; part < state->first[lane + 1]; part++) {
             mk_scan s;
             MK_TRY(rc, mk_scan__open(view, part, &s, err));
-            const bool reserved = mk_scan__edge_lanes[l] == MK_LANE_RESERVED_EDGE;
+            const bool reserved = lane == MK_LANE_RESERVED_EDGE;
             for (uint32_t row = 0; row < s.segment->rows; row++)
                 if (!reserved || mk_scan__class_shown(view, mk_col_u32(s.a, row), mk_col_u32(s.b, row)))
                     sums[mk_col_u32(s.rel, row)]++;
