@@ -353,12 +353,10 @@ out:
     return rc;
 }
 
-mk_code mk_store_checkpoint(mk_store *store, mk_err *err)
+mk_code mk_files__checkpoint(mk_store *store, mk_err *err)
 {
     snapshot s = {0};
     mk_code rc;
-    if (!store->writable)
-        return mk_fail(err, MK_E_STATE, "the store is open for reading only");
     mk_buf_init(&s.rels, store->alloc);
     /* One at a time. Like a reader it is inside an epoch: segments that are merged away meanwhile stay
      * until their files are written. */
@@ -395,4 +393,18 @@ mk_code mk_store_checkpoint(mk_store *store, mk_err *err)
 out:
     pthread_mutex_unlock(&store->upkeep_mutex);
     return rc;
+}
+
+mk_code mk_store_checkpoint(mk_store *store, mk_err *err)
+{
+    bool worked = true;
+    mk_code rc = MK_OK;
+    if (!store->writable)
+        return mk_fail(err, MK_E_STATE, "the store is open for reading only");
+    /* Whoever asks for one by name wants the store in its best shape; the background thread takes turns. */
+    pthread_mutex_lock(&store->upkeep_mutex);
+    while (rc == MK_OK && worked)
+        rc = mk_compact__step(store, &worked, err);
+    pthread_mutex_unlock(&store->upkeep_mutex);
+    return rc == MK_OK ? mk_files__checkpoint(store, err) : rc;
 }

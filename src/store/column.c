@@ -334,52 +334,65 @@ static uint64_t bits_at(const uint8_t *p, size_t size, size_t bit, unsigned bits
     return (uint64_t)(window >> shift) & mask;
 }
 
-static void put_unit(mk_col *col, uint32_t row, uint64_t unit)
-{
-    switch (col->width) {
-    case 1: ((uint8_t *)col->data)[row] = (uint8_t)unit; break;
-    case 2: ((uint16_t *)col->data)[row] = (uint16_t)unit; break;
-    case 4: ((uint32_t *)col->data)[row] = (uint32_t)unit; break;
-    default: ((uint64_t *)col->data)[row] = unit; break;
-    }
-}
+/* One packed block: `count` units of `bits` bits, or a run that starts at `low` and goes on by `step`. */
+typedef struct packed_block {
+    const uint8_t *p;
+    size_t size;
+    uint32_t count;
+    unsigned bits;
+    uint64_t low, step;
+} packed_block;
 
-/* The common case of units up to 32 bits wide, where one eight-byte load holds a whole unit. */
-static void decode_narrow(mk_col *col, uint32_t from, uint32_t count, const uint8_t *p, size_t size,
-                          unsigned bits, uint64_t low)
-{
-    const uint64_t mask = (UINT64_C(1) << bits) - 1;
-    uint32_t i = 0;
-    for (size_t bit = 0; i < count && (bit >> 3) + 8 <= size; i++, bit += bits) {
-        uint64_t window;
-        memcpy(&window, p + (bit >> 3), sizeof window);
-        put_unit(col, from + i, low + (window >> (bit & 7) & mask));
+/* One loop per width of unit in memory. Units of up to 32 bits come out of one eight-byte load as long as
+ * there are eight bytes to load. */
+#define DEFINE_UNPACK(type)                                                                        \
+    static void unpack_##type(type *units, const packed_block *block)                              \
+    {                                                                                              \
+        const uint64_t low = block->low, step = block->step;                                       \
+        const unsigned bits = block->bits;                                                         \
+        uint32_t i = 0;                                                                            \
+        if (bits == 0) {                                                                           \
+            for (; i < block->count; i++)                                                          \
+                units[i] = (type)(low + step * i);                                                 \
+            return;                                                                                \
+        }                                                                                          \
+        if (bits <= 32) {                                                                          \
+            const uint64_t mask = (UINT64_C(1) << bits) - 1;                                       \
+            const size_t whole = block->size >= 8 ? (block->size - 8) * 8 / bits : 0;              \
+            const uint32_t fast = whole < block->count ? (uint32_t)whole : block->count;           \
+            size_t bit = 0;                                                                        \
+            for (; i < fast; i++, bit += bits) {                                                   \
+                uint64_t window;                                                                   \
+                memcpy(&window, block->p + (bit >> 3), sizeof window);                             \
+                units[i] = (type)(low + (window >> (bit & 7) & mask));                             \
+            }                                                                                      \
+        }                                                                                          \
+        for (; i < block->count; i++)                                                              \
+            units[i] = (type)(low + bits_at(block->p, block->size, (size_t)i * bits, bits));       \
     }
-    for (; i < count; i++)
-        put_unit(col, from + i, low + bits_at(p, size, (size_t)i * bits, bits));
-}
+DEFINE_UNPACK(uint8_t)
+DEFINE_UNPACK(uint16_t)
+DEFINE_UNPACK(uint32_t)
+DEFINE_UNPACK(uint64_t)
+#undef DEFINE_UNPACK
 
 static bool decode_block(mk_col *col, uint32_t from, uint32_t count, mk_str *rest)
 {
     const uint8_t *p = (const uint8_t *)rest->p;
     if (rest->n < BLOCK_HEAD || p[0] > 64)
         return false;
-    const unsigned bits = p[0];
-    const uint64_t low = mk_get_u64(p + 1), step = mk_get_u64(p + 9);
-    const size_t packed = ((size_t)count * bits + 7) / 8;
-    if (rest->n - BLOCK_HEAD < packed)
+    packed_block block = {p + BLOCK_HEAD, 0, count, p[0], mk_get_u64(p + 1), mk_get_u64(p + 9)};
+    block.size = ((size_t)count * block.bits + 7) / 8;
+    if (rest->n - BLOCK_HEAD < block.size)
         return false;
-    if (bits == 0)
-        for (uint32_t i = 0; i < count; i++)
-            put_unit(col, from + i, low + step * i);
-    else if (bits <= 32)
-        decode_narrow(col, from, count, p + BLOCK_HEAD, packed, bits, low);
-    else
-        for (uint32_t i = 0; i < count; i++)
-            put_unit(col, from + i,
-                     low + bits_at(p + BLOCK_HEAD, packed, (size_t)i * bits, bits));
-    rest->p += BLOCK_HEAD + packed;
-    rest->n -= BLOCK_HEAD + packed;
+    switch (col->width) {
+    case 1: unpack_uint8_t((uint8_t *)col->data + from, &block); break;
+    case 2: unpack_uint16_t((uint16_t *)col->data + from, &block); break;
+    case 4: unpack_uint32_t((uint32_t *)col->data + from, &block); break;
+    default: unpack_uint64_t((uint64_t *)col->data + from, &block); break;
+    }
+    rest->p += BLOCK_HEAD + block.size;
+    rest->n -= BLOCK_HEAD + block.size;
     return true;
 }
 

@@ -331,6 +331,8 @@ MK_CHECK mk_code mk_compact__step(mk_store *store, bool *worked, mk_err *err);
 /* Loads the newest checkpoint into an empty store; *found false when there is none that can be used,
  * and the log must be folded from its start. */
 MK_CHECK mk_code mk_files__load(mk_store *store, bool *found, mk_err *err);
+/* Seals the tail and writes what is not on disk yet; no merging. */
+MK_CHECK mk_code mk_files__checkpoint(mk_store *store, mk_err *err);
 MK_CHECK mk_code mk_files__init(mk_store *store, mk_err *err);
 void mk_files__free(mk_store *store);
 /* Sets the counters for names above everything in DIR/data. */

@@ -402,7 +402,7 @@ static void checkpoint_once(mk_store *store)
 {
     mk_err err;
     pthread_mutex_unlock(&store->mutex);
-    const mk_code rc = mk_store_checkpoint(store, &err);
+    const mk_code rc = mk_files__checkpoint(store, &err);
     pthread_mutex_lock(&store->mutex);
     store->upkeep_wanted = false;
     if (rc == MK_OK)
@@ -493,7 +493,7 @@ mk_code mk_store_close(mk_store *store, mk_err *err)
     if (store->thread_started)
         pthread_join(store->thread, NULL);
     if (store->writable && !store->options.manual && store->log_bytes_since != 0 && !store->refuses)
-        rc = mk_store_checkpoint(store, err);
+        rc = mk_files__checkpoint(store, err);
     free_store(store);
     return rc;
 }

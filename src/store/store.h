@@ -116,7 +116,7 @@ void mk_store_listen(mk_store *store, mk_commit_fn *fn, void *ctx);
 
 /* ---- upkeep ---- */
 
-/* Seals the tail, writes what is not yet on disk, swaps the manifest. */
+/* Merges what is due, seals the tail, writes what is not yet on disk, swaps the manifest. */
 MK_CHECK mk_code mk_store_checkpoint(mk_store *store, mk_err *err);
 /* Merges segments and moves ended rows to past segments until nothing is left to do. */
 MK_CHECK mk_code mk_store_compact(mk_store *store, mk_err *err);
