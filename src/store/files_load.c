@@ -336,29 +336,3 @@ out:
     mk_buf_free(&buf);
     return rc;
 }
-
-mk_code mk_files__generation(const mk_store *store, uint64_t *generation, mk_err *err)
-{
-    mk_buf buf;
-    mk_arena arena;
-    mk_json *root;
-    bool found;
-    int64_t value = 0;
-    mk_code rc;
-    *generation = 0;
-    mk_buf_init(&buf, store->alloc);
-    mk_arena_init(&arena, store->alloc);
-    MK_TRY(rc, read_manifest(store, &buf, &found, err));
-    if (!found)
-        goto out;
-    MK_TRY(rc, mk_json_parse(&arena, mk_buf_view(&buf), NULL, &root, err));
-    if (!get_int(mk_json_get(root, "generation"), &value))
-        rc = mk_files__damaged(MK_MANIFEST, err);
-    *generation = (uint64_t)value;
-out:
-    mk_arena_free(&arena);
-    mk_buf_free(&buf);
-    return rc;
-}
-
-uint64_t mk_files__loaded(const mk_store *store) { return store->files->generation; }

@@ -337,9 +337,6 @@ MK_CHECK mk_code mk_files__init(mk_store *store, mk_err *err);
 void mk_files__free(mk_store *store);
 /* Sets the counters for names above everything in DIR/data. */
 void mk_files__avoid(mk_store *store);
-/* Number of the manifest on disk now, 0 when there is none: how a reader notices a new one. */
-MK_CHECK mk_code mk_files__generation(const mk_store *store, uint64_t *generation, mk_err *err);
-uint64_t mk_files__loaded(const mk_store *store);
 
 /* ---- commit.c ---- */
 

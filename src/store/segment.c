@@ -380,7 +380,7 @@ mk_code mk_segment_build(const mk_alloc *alloc, mk_lane lane, bool past, uint64_
             rc = mk_fail_nomem(err);
             goto out;
         }
-        bool identity;
+        bool identity = false;
         MK_TRY(rc, scan_order(alloc, rows, order, &identity,
                               mk_lane_is_ordered(lane, past) ? tie : NULL, ctx, err));
         if (identity) {
