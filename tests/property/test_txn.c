@@ -1,44 +1,7 @@
 /* Transactions, request ids, reserved names and the commit listener, one thread at a time; the tests with
  * several threads are in test_txn_threads.c. Sources: toki spec, 8.1 to 8.5; decisions.md 2 and 3. */
 #include "store/record.h"
-#include "store_support.h"
-
-typedef struct fixture {
-    tmpdir dir;
-    char path[TMPDIR_PATH_MAX];
-    mk_store *store;
-} fixture;
-
-static void reopen(fixture *f, bool rebuild)
-{
-    if (f->store != NULL)
-        close_store(f->store);
-    f->store = open_store(f->path, (mk_store_options){.mode = MK_OPEN_CREATE_WRITER,
-                                                      .tail_rows = 64,
-                                                      .manual = true,
-                                                      .rebuild = rebuild});
-}
-
-static int setup(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    if (f == NULL)
-        return -1;
-    tmpdir_make(&f->dir);
-    tmpdir_join(&f->dir, "store", f->path);
-    reopen(f, false);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    close_store(f->store);
-    tmpdir_remove(&f->dir);
-    free(f);
-    return 0;
-}
+#include "store_fixture.h"
 
 static mk_txn *begin(fixture *f, mk_isolation isolation)
 {
