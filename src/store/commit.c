@@ -241,7 +241,7 @@ static void enqueue(mk_store *store, mk_pending *pending)
     if (store->pending_first == NULL)
         store->pending_first = pending;
     else
-        newest(store)->next = pending;
+        store->pending_last->next = pending;
     store->pending_last = pending;
     if (store->group_records++ == 0)
         store->group_first_tt = pending->tt;

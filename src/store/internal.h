@@ -303,7 +303,7 @@ bool mk_apply__ident(const mk_store *store, const mk_op *op, bool node, mk_ident
 
 /* ---- publish.c: making staged batches visible; sealing ---- */
 
-/* Publishes the first `count`... all pending batches up to and including `last`. Cannot fail. */
+/* Publishes all staged batches up to and including `last`. Cannot fail. */
 void mk_publish__upto(mk_store *store, mk_pending *last);
 /* A fresh state from what the writer holds, for the given counts. NULL when out of memory. */
 MK_CHECK mk_code mk_publish__state(mk_store *store, mk_err *err);
