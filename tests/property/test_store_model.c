@@ -13,66 +13,9 @@
 
 #include <cmocka.h>
 
-#include "base/sha256.h"
-#include "store/view.h"
-#include "../support/genops.h"
-#include "../support/model.h"
-#include "../support/tmpdir.h"
+#include "../support/twin.h"
 
-typedef struct world {
-    char dir[TMPDIR_PATH_MAX + 16];
-    uint32_t tail_rows;
-    mk_store *store;
-    model *model;
-    genops gen;
-    int64_t tt;
-    uint64_t seed;
-} world;
-
-static void open_store(world *w)
-{
-    mk_err err;
-    const mk_store_options options = {
-        .mode = MK_OPEN_CREATE_WRITER, .tail_rows = w->tail_rows, .manual = true};
-    if (mk_store_open(w->dir, &options, &w->store, &err) != MK_OK)
-        fail_msg("seed %llu: open: %s", (unsigned long long)w->seed, err.message);
-}
-
-static void close_store(world *w)
-{
-    mk_err err;
-    assert_int_equal(mk_store_close(w->store, &err), MK_OK);
-    w->store = NULL;
-}
-
-/* The record line of a batch, as the reference would write it. */
-static void make_line(mk_buf *line, mk_str ops, int64_t tt)
-{
-    mk_buf content;
-    uint8_t sha[32];
-    char id[16];
-    mk_buf_init(&content, &mk_alloc_default);
-    mk_buf_z(&content, "\"ops\":");
-    mk_buf_str(&content, ops);
-    mk_buf_z(&content, ",\"tt\":");
-    mk_buf_i64(&content, tt);
-    mk_buf_c(&content, '}');
-    mk_sha256 hash;
-    mk_sha256_init(&hash);
-    mk_sha256_add(&hash, "{", 1);
-    mk_sha256_add(&hash, content.p, content.n);
-    mk_sha256_end(&hash, sha);
-    mk_hex(id, sha, 8);
-    mk_buf_clear(line);
-    mk_buf_z(line, "{\"batch_id\":\"");
-    mk_buf_put(line, id, sizeof id);
-    mk_buf_z(line, "\",");
-    mk_buf_put(line, content.p, content.n);
-    mk_buf_c(line, '\n');
-    mk_buf_free(&content);
-}
-
-static void compare_digest(world *w, const char *when)
+static void compare_digest(twin *w, const char *when)
 {
     char ours[65], theirs[65];
     mk_err err;
@@ -84,7 +27,7 @@ static void compare_digest(world *w, const char *when)
                  (long long)w->tt);
 }
 
-static void compare_stats(world *w)
+static void compare_stats(twin *w)
 {
     mk_view *view;
     mk_view_stats ours;
@@ -103,7 +46,7 @@ static void compare_stats(world *w)
     }
 }
 
-static void compare_history(world *w, mk_view *view, mk_arena *arena, mk_str uid, int64_t as_of)
+static void compare_history(twin *w, mk_view *view, mk_arena *arena, mk_str uid, int64_t as_of)
 {
     mk_node_ref *refs;
     size_t count;
@@ -142,7 +85,7 @@ static bool add_edge(void *ctx, const mk_edge_ref *ref)
     return true;
 }
 
-static void compare_edge_lists(world *w, mk_view *view, edge_list *list, model_list expected,
+static void compare_edge_lists(twin *w, mk_view *view, edge_list *list, model_list expected,
                                int64_t as_of)
 {
     if (list->count != expected.n)
@@ -157,7 +100,7 @@ static void compare_edge_lists(world *w, mk_view *view, edge_list *list, model_l
     }
 }
 
-static void compare_edges(world *w, mk_view *view, mk_arena *arena, int64_t as_of)
+static void compare_edges(twin *w, mk_view *view, mk_arena *arena, int64_t as_of)
 {
     static edge_list list;
     const model_list all = model_believed(w->model, arena, MODEL_EDGE, NULL, as_of);
@@ -169,7 +112,7 @@ static void compare_edges(world *w, mk_view *view, mk_arena *arena, int64_t as_o
     if (id == MK_NO_ID)
         return;
     const int64_t lo = (int64_t)genops_below(&w->gen, 60), hi = lo + 1 + (int64_t)genops_below(&w->gen, 20);
-    const mk_edge_filter filter = {lo, hi, NULL, 0};
+    const mk_edge_filter filter = {.vt_lo = lo, .vt_hi = hi};
     model_list part = {mk_arena_get(arena, (all.n + 1) * sizeof *all.rows), 0};
     for (size_t i = 0; i < all.n; i++)
         if ((mk_str_eq(all.rows[i]->src, uid) || mk_str_eq(all.rows[i]->dst, uid)) &&
@@ -180,7 +123,7 @@ static void compare_edges(world *w, mk_view *view, mk_arena *arena, int64_t as_o
     compare_edge_lists(w, view, &list, part, as_of);
 }
 
-static void compare_at(world *w, int64_t as_of)
+static void compare_at(twin *w, int64_t as_of)
 {
     mk_view *view;
     mk_arena arena;
@@ -193,48 +136,9 @@ static void compare_at(world *w, int64_t as_of)
     mk_arena_free(&arena);
 }
 
-static void step(world *w)
-{
-    mk_buf ops, line;
-    mk_err why, model_why, err;
-    bool applied;
-    mk_buf_init(&ops, &mk_alloc_default);
-    mk_buf_init(&line, &mk_alloc_default);
-    genops_next_text(&w->gen, &ops);
-    w->tt += 1 + (int64_t)genops_below(&w->gen, 3);
-    make_line(&line, mk_buf_view(&ops), w->tt);
-    if (mk_store_replay_line(w->store, mk_buf_view(&line), true, &applied, &why, &err) != MK_OK)
-        fail_msg("MK_SEED=%llu: %s in %.*s", (unsigned long long)w->seed, err.message, (int)line.n, line.p);
-    const bool expected = model_apply_text(w->model, w->tt, mk_buf_view(&ops), &model_why);
-    if (applied != expected)
-        fail_msg("MK_SEED=%llu: %s, but the model %s: %.*s", (unsigned long long)w->seed,
-                 applied ? "applied" : why.message, expected ? "applied" : model_why.message,
-                 (int)line.n, line.p);
-    /* The model meets faults op by op, the store refuses a malformed batch whole. */
-    if (!applied && w->gen.options.malformed_percent == 0)
-        assert_int_equal(why.code, model_why.code);
-    mk_buf_free(&ops);
-    mk_buf_free(&line);
-}
-
-static void upset(world *w)
-{
-    mk_err err;
-    switch (genops_below(&w->gen, 6)) {
-    case 0: assert_int_equal(mk_store_compact(w->store, &err), MK_OK); break;
-    case 1: assert_int_equal(mk_store_checkpoint(w->store, &err), MK_OK); break;
-    case 2:
-        assert_int_equal(mk_store_replay_flush(w->store, &err), MK_OK);
-        close_store(w);
-        open_store(w);
-        break;
-    default: break;
-    }
-}
-
 /* Beliefs of one identity never overlap in valid time, at any transaction time, unless bulk events were
  * loaded, which carve nothing (invariant I1). The store was just found equal to the model. */
-static void check_disjoint(const world *w)
+static void check_disjoint(const twin *w)
 {
     mk_str identity;
     if (w->gen.options.ingest_percent == 0 && !model_is_disjoint(w->model, &identity))
@@ -245,24 +149,18 @@ static void check_disjoint(const world *w)
 
 static void run_history(uint64_t seed, int batches)
 {
-    world w = {.seed = seed, .model = model_new()};
+    twin w;
     genops_options options = genops_default;
-    options.seed = seed;
     options.malformed_percent = seed % 3 == 0 ? 2 : 0;
     options.ingest_percent = seed % 4 == 0 ? 40 : seed % 4 == 1 ? 0 : 10;
     options.uid_count = 4 + (int)(seed % 6);
     if (seed % 5 == 0)
         options.vt_max = 8;
-    genops_init(&w.gen, &options);
-    w.tail_rows = seed % 2 ? 7 : 40;
-    tmpdir dir;
-    tmpdir_make(&dir);
-    snprintf(w.dir, sizeof w.dir, "%s/store", dir.path);
-    open_store(&w);
+    twin_open(&w, seed, &options, seed % 2 ? 7 : 40);
     for (int i = 0; i < batches; i++) {
-        step(&w);
+        twin_step(&w);
         if (genops_chance(&w.gen, 20))
-            upset(&w);
+            twin_upset(&w);
         if (i % 7 == 0) {
             compare_digest(&w, "after a batch");
             compare_stats(&w);
@@ -271,15 +169,13 @@ static void run_history(uint64_t seed, int batches)
         }
     }
     assert_int_equal(mk_store_replay_flush(w.store, NULL), MK_OK);
-    close_store(&w);
-    open_store(&w);
+    twin_close_store(&w);
+    twin_open_store(&w);
     compare_digest(&w, "after reopening");
     check_disjoint(&w);
     for (int64_t as_of = 0; as_of <= w.tt; as_of += batches > 10 ? 3 : 1)
         compare_at(&w, as_of);
-    close_store(&w);
-    model_free(w.model);
-    tmpdir_remove(&dir);
+    twin_close(&w);
 }
 
 static void test_store__believes_what_the_model_believes(void **state)
