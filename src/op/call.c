@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/sha256.h"
+#include "op/offer.h"
 #include "op/schema.h"
 
 void mk_call_result_init(mk_call_result *result, const mk_alloc *alloc)
@@ -102,8 +103,22 @@ static int64_t ceiling(int64_t given, int64_t normal)
     return given > 0 ? given : normal;
 }
 
+static mk_code refuse(const mk_operator *op, const mk_cost_input *in, mk_arena *arena,
+                      const mk_call_result *result, mk_err *err)
+{
+    mk_buf offers;
+    mk_code rc;
+    mk_buf_init(&offers, arena->alloc);
+    MK_TRY(rc, mk_offers_json(op, in, &result->ceilings, arena, &offers, err));
+    rc = mk_cost_refuse(&result->cost, &result->ceilings, mk_buf_view(&offers), err);
+out:
+    mk_buf_free(&offers);
+    return rc;
+}
+
 static mk_code estimate(const prepared *call, const mk_view_stats *stats,
-                        const mk_call_options *options, mk_call_result *result, mk_err *err)
+                        const mk_call_options *options, mk_arena *arena, mk_call_result *result,
+                        mk_err *err)
 {
     const mk_ceilings *given = &options->ceilings, *normal = &mk_ceilings_default;
     result->ceilings = (mk_ceilings){
@@ -118,7 +133,9 @@ static mk_code estimate(const prepared *call, const mk_view_stats *stats,
                               .stats = *stats,
                               .scale = options->time_scale > 0.0 ? options->time_scale : 1.0};
     call->op->cost(&in, &result->cost);
-    return options->explain_only ? MK_OK : mk_cost_admit(&result->cost, &result->ceilings, err);
+    if (options->explain_only || mk_cost_within(&result->cost, &result->ceilings))
+        return MK_OK;
+    return refuse(call->op, &in, arena, result, err);
 }
 
 /* ---- steps 6 to 8: running it ---- */
@@ -160,7 +177,7 @@ static mk_code run_on(mk_view *view, const prepared *call, const mk_call_options
     result->explained = options->explain_only;
     result->digest[0] = '\0';
     MK_TRY(rc, mk_canon_tree(&result->args_echo, arena, call->args, err));
-    MK_TRY(rc, estimate(call, &stats, options, result, err));
+    MK_TRY(rc, estimate(call, &stats, options, arena, result, err));
     if (!options->explain_only)
         rc = execute(view, call, options, arena, result, err);
 

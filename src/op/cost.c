@@ -77,45 +77,48 @@ void mk_cost_json(mk_buf *out, const mk_cost *cost)
 }
 
 /* One estimate against its ceiling; writes the ceiling when it is exceeded. */
-static bool exceeds(char *text, size_t size, size_t *n, const char *name, int64_t est,
+static void exceeds(char *text, size_t size, size_t *n, const char *name, int64_t est,
                     int64_t ceiling)
 {
     if (est <= ceiling)
-        return false;
+        return;
     *n += (size_t)snprintf(text + *n, size - *n, "%s\"%s\":%lld", *n ? "," : "", name,
                            (long long)ceiling);
-    return true;
 }
 
-static mk_code refuse(const mk_cost *cost, const char *exceeded, mk_err *err)
+bool mk_cost_within(const mk_cost *cost, const mk_ceilings *ceilings)
 {
-    char extra[900];
-    const int n = snprintf(
+    return cost->expansions_est <= ceilings->expansions_est &&
+           cost->rows_scanned_est <= ceilings->rows_scanned_est &&
+           cost->time_est_ms <= ceilings->time_est_ms;
+}
+
+mk_code mk_cost_refuse(const mk_cost *cost, const mk_ceilings *ceilings, mk_str offers, mk_err *err)
+{
+    char exceeded[160], extra[1000];
+    size_t n = 0;
+    exceeded[0] = '\0';
+    exceeds(exceeded, sizeof exceeded, &n, "expansions_est", cost->expansions_est,
+            ceilings->expansions_est);
+    exceeds(exceeded, sizeof exceeded, &n, "rows_scanned_est", cost->rows_scanned_est,
+            ceilings->rows_scanned_est);
+    exceeds(exceeded, sizeof exceeded, &n, "time_est_ms", cost->time_est_ms, ceilings->time_est_ms);
+    const int size = snprintf(
         extra, sizeof extra,
-        "\"ceilings\":{%s},\"estimate\":{\"expansions_est\":%lld,\"rows_scanned_est\":%lld,"
-        "\"time_est_ms\":%lld},\"suggestions\":[\"a narrower valid-time window\","
-        "\"a node_filter or a smaller seed set\",\"a rel_types restriction\","
+        "\"ceilings\":{%s},\"counter_offers\":%.*s,\"estimate\":{\"expansions_est\":%lld,"
+        "\"rows_scanned_est\":%lld,\"time_est_ms\":%lld},\"suggestions\":[\"a narrower valid-time "
+        "window\",\"a node_filter or a smaller seed set\",\"a rel_types restriction\","
         "\"fewer hops or max_hops\"]",
-        exceeded, (long long)cost->expansions_est, (long long)cost->rows_scanned_est,
-        (long long)cost->time_est_ms);
-    MK_ASSERT(n > 0 && (size_t)n < sizeof extra);
+        exceeded, MK_STR_ARG(offers), (long long)cost->expansions_est,
+        (long long)cost->rows_scanned_est, (long long)cost->time_est_ms);
+    MK_ASSERT(size > 0 && (size_t)size < sizeof extra);
     mk_fail(err, MK_E_COST,
             "the call is estimated at %lld rows, %lld expansions and %lld ms, above its ceilings",
             (long long)cost->rows_scanned_est, (long long)cost->expansions_est,
             (long long)cost->time_est_ms);
-    mk_err_hint(err, "narrow the question, or raise the ceilings named in details.ceilings");
-    mk_err_extra(err, extra, (size_t)n);
+    mk_err_hint(err, "%s",
+                offers.n > 2 ? "ask one of details.counter_offers, or raise details.ceilings"
+                             : "narrow the question, or raise the ceilings named in details.ceilings");
+    mk_err_extra(err, extra, (size_t)size);
     return MK_E_COST;
-}
-
-mk_code mk_cost_admit(const mk_cost *cost, const mk_ceilings *ceilings, mk_err *err)
-{
-    char text[160];
-    size_t n = 0;
-    bool over = exceeds(text, sizeof text, &n, "expansions_est", cost->expansions_est,
-                        ceilings->expansions_est);
-    over |= exceeds(text, sizeof text, &n, "rows_scanned_est", cost->rows_scanned_est,
-                    ceilings->rows_scanned_est);
-    over |= exceeds(text, sizeof text, &n, "time_est_ms", cost->time_est_ms, ceilings->time_est_ms);
-    return over ? refuse(cost, text, err) : MK_OK;
 }

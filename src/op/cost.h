@@ -41,8 +41,10 @@ void mk_cost_time(const mk_cost_input *in, double coeff, mk_cost *out);
 /* The nearest double to num / den, ties to even; 0 <= num, 0 < den. */
 double mk_cost_quotient(int64_t num, int64_t den);
 
-/* MK_OK, or MK_E_COST with estimate, exceeded ceilings and suggestions in the details. */
-MK_CHECK mk_code mk_cost_admit(const mk_cost *cost, const mk_ceilings *ceilings, mk_err *err);
+bool mk_cost_within(const mk_cost *cost, const mk_ceilings *ceilings);
+/* MK_E_COST with estimate, exceeded ceilings, suggestions and counter-offers (canonical JSON, see
+ * offer.h) in the details. */
+mk_code mk_cost_refuse(const mk_cost *cost, const mk_ceilings *ceilings, mk_str offers, mk_err *err);
 
 /* {"expansions_est":..,"rows_scanned_est":..,"time_est_ms":..} */
 void mk_cost_json(mk_buf *out, const mk_cost *cost);

@@ -282,6 +282,72 @@ static void check_pages(bench *b, const oracle *o)
     mk_buf_free(&text);
 }
 
+/* ---- what a refusal offers is let through ---- */
+
+static void put_offer(bench *b, const mk_json *offer, mk_buf *out)
+{
+    const mk_json *value = mk_json_get(offer, "value");
+    if (value != NULL) {
+        assert_int_equal(mk_canon_tree(out, &b->scratch, value, NULL), MK_OK);
+        return;
+    }
+    const int64_t most = mk_json_get(offer, "items_max")->i;
+    mk_buf_c(out, '[');
+    for (int64_t i = 0; i < most; i++) {
+        if (i > 0)
+            mk_buf_c(out, ',');
+        mk_canon_string(out, model_entity(b->twin.model, 0));
+    }
+    mk_buf_c(out, ']');
+}
+
+/* The arguments with one of them as offered. */
+static mk_str with_offer(bench *b, const mk_json *args, const mk_json *offer, mk_buf *out)
+{
+    const mk_str name = mk_json_get(offer, "arg")->text;
+    mk_buf_clear(out);
+    mk_buf_c(out, '{');
+    for (size_t i = 0; i < args->n; i++) {
+        if (mk_str_eq(args->members[i].key, name))
+            continue;
+        mk_canon_string(out, args->members[i].key);
+        mk_buf_c(out, ':');
+        assert_int_equal(mk_canon_tree(out, &b->scratch, &args->members[i].value, NULL), MK_OK);
+        mk_buf_c(out, ',');
+    }
+    mk_canon_string(out, name);
+    mk_buf_c(out, ':');
+    put_offer(b, offer, out);
+    mk_buf_c(out, '}');
+    return mk_buf_view(out);
+}
+
+static void check_offers(bench *b, const oracle *o)
+{
+    mk_err err;
+    mk_buf text;
+    const mk_json *args = parse(b, o, mk_buf_view(&b->args));
+    const mk_call_options options = {
+        .explain_only = false,
+        .ceilings = {.rows_scanned_est = 1 + (int64_t)genops_below(&b->twin.gen, 60),
+                     .expansions_est = 1 + (int64_t)genops_below(&b->twin.gen, 60)}};
+    if (mk_call_run(b->twin.store, NULL, mk_str_of(o->op), mk_buf_view(&b->args), &options,
+                    &b->arena, &b->result, &err) != MK_E_COST ||
+        strstr(err.extra, "\"counter_offers\"") == NULL)
+        return;
+    mk_buf_init(&text, &mk_alloc_default);
+    mk_buf_printf(&text, "{%s}", err.extra);
+    const mk_json *offers = mk_json_get(parse(b, o, mk_buf_view(&text)), "counter_offers");
+    for (size_t i = 0; i < offers->n; i++) {
+        const mk_code rc = mk_call_run(b->twin.store, NULL, mk_str_of(o->op),
+                                       with_offer(b, args, &offers->items[i], &text), &options,
+                                       &b->arena, &b->result, &err);
+        if (rc == MK_E_COST && strstr(err.extra, "\"counter_offers\"") != NULL)
+            FAIL(b, o, "offered and then refused: %.*s", (int)text.n, text.p);
+    }
+    mk_buf_free(&text);
+}
+
 static void check_call(bench *b, const oracle *o, int64_t as_of)
 {
     make_args(b, o, as_of);
@@ -291,6 +357,7 @@ static void check_call(bench *b, const oracle *o, int64_t as_of)
         check_completeness(b, o);
         if (genops_chance(&b->twin.gen, 30))
             check_pages(b, o);
+        check_offers(b, o);
     }
     mk_arena_reset(&b->scratch);
 }
