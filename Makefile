@@ -105,6 +105,7 @@ help:
 	@echo 'make lint       clang-tidy, layers, white space, words that do not belong'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) (clang)'
 	@echo 'make coverage   lines covered by the tests, by file'
+	@echo 'make docs       docs/operators.md from the registry'
 	@echo 'make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean      removes build/'
 	@echo 'make V=debug program      one variant by hand: $(VARIANTS)'
@@ -152,6 +153,11 @@ coverage:
 	@find '$(BUILD)/coverage' -name '*.gcda' -delete
 	@$(TEST_ENV) VARIANT=coverage TESTS='$(TEST_SRC)' tools/runtests.sh
 	@tools/coverage.sh '$(BUILD)/coverage'
+
+# docs/operators.md is written from the registry; a test compares the two.
+.PHONY: docs
+docs: all
+	@tools/docs.sh '$(call abs,$(BUILD))/merkhet' > docs/operators.md
 
 .PHONY: install
 install: all

@@ -11,6 +11,9 @@
 #define ARGS_MAX ((size_t)64 << 20)      /* arguments: four of the longest strings there may be */
 #define CALL_MEMORY_MAX ((size_t)4 << 30) /* scratch of one call; above it the call is E_LIMIT */
 
+#define MEMORY_MIB_MAX (UINT64_C(1) << 30)
+#define TIMEOUT_MS_MAX (UINT64_C(1) << 40)
+
 typedef struct calling {
     mk_cli *cli;
     mk_store *store;
@@ -19,13 +22,23 @@ typedef struct calling {
     mk_call_options options;
     bool has_as_of_tt, has_as_of;
     int64_t as_of_tt, as_of;
+    uint64_t timeout_ms; /* of each call; 0: none */
 } calling;
 
 /* ---- options ---- */
 
+static mk_code read_ceiling(const mk_options *o, const char *name, int64_t *out, mk_err *err)
+{
+    uint64_t value = 0;
+    const mk_code rc = mk_options_u64(o, name, 1, INT64_MAX, &value, err);
+    *out = (int64_t)value;
+    return rc;
+}
+
 static mk_code read_options(calling *c, mk_err *err)
 {
     const mk_options *o = &c->cli->options;
+    uint64_t memory_mib = 0;
     mk_code rc;
     MK_TRY(rc, mk_cli__mask(c->cli, &c->options.mask, err));
     c->has_as_of_tt = mk_options_has(o, "as-of-tt");
@@ -33,7 +46,14 @@ static mk_code read_options(calling *c, mk_err *err)
     MK_TRY(rc, mk_options_time(o, "as-of-tt", &c->as_of_tt, err));
     MK_TRY(rc, mk_options_time(o, "as-of", &c->as_of, err));
     c->options.explain_only = mk_options_has(o, "explain");
-    c->options.completeness = mk_options_has(o, "completeness");
+    c->options.completeness = true;
+    MK_TRY(rc, read_ceiling(o, "rows-max", &c->options.ceilings.rows_scanned_est, err));
+    MK_TRY(rc, read_ceiling(o, "expansions-max", &c->options.ceilings.expansions_est, err));
+    MK_TRY(rc, read_ceiling(o, "time-max", &c->options.ceilings.time_est_ms, err));
+    MK_TRY(rc, mk_options_u64(o, "timeout", 1, TIMEOUT_MS_MAX, &c->timeout_ms, err));
+    MK_TRY(rc, mk_options_u64(o, "memory-max", 1, MEMORY_MIB_MAX, &memory_mib, err));
+    if (memory_mib != 0)
+        c->arena.limit = (size_t)memory_mib << 20;
 out:
     return rc;
 }
@@ -73,6 +93,8 @@ static mk_code call_text(calling *c, const char *op, mk_str args, mk_err *err)
         MK_TRY(rc, mk_buf_done(&with_vt, err));
         args = mk_buf_view(&with_vt);
     }
+    c->options.deadline_us =
+        c->timeout_ms != 0 ? mk_clock_system.now_us(mk_clock_system.ctx) + (int64_t)c->timeout_ms * 1000 : 0;
     rc = mk_call(c->store, op, args, &c->options, &c->arena, &c->out, err);
 out:
     mk_buf_free(&with_vt);
@@ -235,6 +257,17 @@ static mk_code list_json(mk_arena *arena, mk_buf *out, mk_err *err)
     return rc;
 }
 
+/* Every manual page, an empty line after each. */
+static void put_all_manuals(mk_buf *out)
+{
+    size_t count;
+    const mk_operator *const *ops = mk_operators(&count);
+    for (size_t i = 0; i < count; i++) {
+        mk_op_manual(out, ops[i]);
+        mk_buf_c(out, '\n');
+    }
+}
+
 static mk_code run_ops(mk_cli *cli, mk_err *err)
 {
     const char *name = cli->options.word_count ? cli->options.words[0] : NULL;
@@ -254,6 +287,8 @@ static mk_code run_ops(mk_cli *cli, mk_err *err)
     } else {
         if (op != NULL)
             mk_op_manual(&out, op);
+        else if (mk_options_has(&cli->options, "all"))
+            put_all_manuals(&out);
         else
             mk_op_list(&out);
         rc = mk_cli__put_buf(cli, &out, err);
@@ -271,12 +306,19 @@ static const mk_option call_options[] = {
     {.name = "as-of-tt", .value = "TIME", .doc = "answer from what was believed then"},
     {.name = "show", .value = "CLASSES", .doc = "see these too: resolution,knowledge,notes"},
     {.name = "explain", .doc = "what the call would cost and the ceilings; runs nothing"},
-    {.name = "completeness", .doc = "add what the answer leaves out, and why"},
+    {.name = "rows-max", .value = "N", .doc = "refuse a call estimated to scan more rows"},
+    {.name = "expansions-max", .value = "N", .doc = "refuse a call estimated to expand more"},
+    {.name = "time-max", .value = "MS", .doc = "refuse a call estimated to take longer (10000)"},
+    {.name = "timeout", .value = "MS", .doc = "end a call that runs longer, with E_LIMIT"},
+    {.name = "memory-max", .value = "MIB", .doc = "end a call that needs more memory (4096)"},
     {.name = "batch", .letter = 'b', .value = "FILE",
      .doc = "JSON lines {\"op\":...,\"args\":{...}}; - is standard input"},
     {0},
 };
-static const mk_option ops_options[] = {{0}};
+static const mk_option ops_options[] = {
+    {.name = "all", .doc = "the manual of every operator"},
+    {0},
+};
 
 const mk_command mk_commands_call[] = {
     {.name = "call",
