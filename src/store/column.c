@@ -188,6 +188,25 @@ void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *valu
 #undef LOAD
 }
 
+void mk_col_read_u32(const mk_col *col, uint32_t from, uint32_t count, uint32_t *values)
+{
+    const uint32_t base = (uint32_t)col->base, factor = (uint32_t)col->factor;
+#define LOAD(type)                                                                                 \
+    for (uint32_t i = 0; i < count; i++)                                                           \
+    values[i] = base + factor * (uint32_t)((const type *)col->data)[from + i]
+    switch (col->width) {
+    case 0:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = base + (uint32_t)col->step * (from + i);
+        break;
+    case 1: LOAD(uint8_t); break;
+    case 2: LOAD(uint16_t); break;
+    case 4: LOAD(uint32_t); break;
+    default: LOAD(uint64_t); break;
+    }
+#undef LOAD
+}
+
 void mk_col_flag_above(const mk_col *col, uint32_t from, uint32_t count, uint32_t v, bool upto,
                        uint8_t *flags)
 {

@@ -48,6 +48,8 @@ MK_CHECK mk_code mk_col_from_u32(const mk_alloc *alloc, const uint32_t *values, 
 void mk_col_free(mk_col *col);
 /* values[0..count) of rows [from, from + count). */
 void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *values);
+/* The same for columns of values in [0, 2^32). */
+void mk_col_read_u32(const mk_col *col, uint32_t from, uint32_t count, uint32_t *values);
 /* flags[i] |= (value of row from + i is above v), or not above it when `upto`. For columns of values in
  * [0, 2^32), such as batch numbers; compares stored units, several at a time, and decodes nothing. */
 void mk_col_flag_above(const mk_col *col, uint32_t from, uint32_t count, uint32_t v, bool upto,

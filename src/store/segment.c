@@ -417,6 +417,9 @@ void mk_segment_free(mk_segment *segment)
     mk_ends *ends = atomic_load(&segment->ends);
     if (ends != NULL)
         mk_free(alloc, ends, ends->size);
+    mk_span_ends *span_ends = atomic_load(&segment->span_ends);
+    if (span_ends != NULL)
+        mk_free(alloc, span_ends, span_ends->size);
     mk_free(alloc, segment->ident, segment->ident_slots * sizeof *segment->ident);
     mk_free(alloc, segment->late_ends, segment->late_cap * sizeof *segment->late_ends);
     if (segment->file != NULL)
@@ -436,8 +439,60 @@ size_t mk_segment_memory(const mk_segment *segment)
     }
     if (atomic_load(&segment->heap) != NULL)
         total += segment->heap_size;
+    const mk_span_ends *span_ends = atomic_load(&segment->span_ends);
+    total += span_ends ? span_ends->size : 0;
     const mk_ends *ends = atomic_load(&segment->ends);
     return total + (ends ? ends->size : 0);
+}
+
+static mk_span_ends *make_span_ends(const mk_segment *segment, const mk_col *vt_s, const mk_col *vt_e)
+{
+    int64_t starts[MK_SPAN_ROWS], ends[MK_SPAN_ROWS];
+    const uint32_t count = MK_SPANS(segment->rows);
+    mk_span_ends *made;
+    const size_t size = sizeof *made + count * sizeof made->of[0];
+    made = mk_new(segment->alloc, size);
+    if (made == NULL)
+        return NULL;
+    made->size = size;
+    for (uint32_t span = 0; span < count; span++) {
+        const uint32_t from = span * MK_SPAN_ROWS;
+        const uint32_t n = segment->rows - from < MK_SPAN_ROWS ? segment->rows - from : MK_SPAN_ROWS;
+        int64_t least = INT64_MAX, most = INT64_MIN;
+        mk_col_read(vt_s, from, n, starts);
+        mk_col_read(vt_e, from, n, ends);
+        for (uint32_t i = 0; i < n; i++) {
+            const int64_t end = mk_end_of(segment, starts[i], ends[i]);
+            least = end < least ? end : least;
+            most = end > most ? end : most;
+        }
+        made->of[span].min = least;
+        made->of[span].max = most;
+    }
+    return made;
+}
+
+mk_code mk_segment_span_ends(mk_segment *segment, const mk_span_ends **out, mk_err *err)
+{
+    const mk_col *vt_s, *vt_e;
+    mk_code rc;
+    mk_span_ends *there = atomic_load_explicit(&segment->span_ends, memory_order_acquire);
+    if (there != NULL) {
+        *out = there;
+        return MK_OK;
+    }
+    MK_TRY(rc, mk_segment_col(segment, MK_C_VT_S, &vt_s, err));
+    MK_TRY(rc, mk_segment_col(segment, MK_C_VT_E, &vt_e, err));
+    mk_span_ends *made = make_span_ends(segment, vt_s, vt_e);
+    if (made == NULL)
+        return mk_fail_nomem(err);
+    if (!atomic_compare_exchange_strong(&segment->span_ends, &there, made)) {
+        mk_free(segment->alloc, made, made->size); /* another reader was faster */
+        made = there;
+    }
+    *out = made;
+out:
+    return rc;
 }
 
 /* ---- ends ---- */
@@ -453,17 +508,20 @@ mk_code mk_segment_end(mk_segment *segment, uint32_t row, uint32_t seq, mk_err *
             return rc;
     }
     if (ends == NULL) {
-        const size_t size = sizeof *ends + (size_t)segment->rows * sizeof(uint32_t);
+        const size_t spans = MK_SPANS(segment->rows) * sizeof(uint32_t);
+        const size_t size = sizeof *ends + (size_t)segment->rows * sizeof(uint32_t) + spans;
         ends = mk_new(segment->alloc, size);
         if (ends == NULL)
             return mk_fail_nomem(err);
         ends->size = size;
         memset((void *)ends->seq, 0xFF, (size_t)segment->rows * sizeof(uint32_t));
+        memset((void *)(ends->seq + segment->rows), 0, spans);
         atomic_store_explicit(&segment->ends, ends, memory_order_release);
     }
     if (segment->merging)
         segment->late_ends[segment->late_count++] = row;
     atomic_store_explicit(&ends->seq[row], seq, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ends->seq[segment->rows + row / MK_SPAN_ROWS], 1, memory_order_relaxed);
     segment->ended++;
     return MK_OK;
 }
@@ -656,6 +714,7 @@ void mk_segment_unend(mk_segment *segment, uint32_t row)
 {
     mk_ends *ends = atomic_load_explicit(&segment->ends, memory_order_relaxed);
     atomic_store_explicit(&ends->seq[row], MK_SEQ_OPEN, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&ends->seq[segment->rows + row / MK_SPAN_ROWS], 1, memory_order_relaxed);
     segment->ended--;
     segment->merge_spoiled |= segment->merging;
     ident_restore(segment, row);

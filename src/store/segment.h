@@ -75,11 +75,23 @@ typedef struct mk_zone {
     uint32_t seq_s_min, seq_s_max, seq_e_max;
 } mk_zone;
 
+#define MK_SPAN_ROWS 1024u /* rows of a span: what is known of many rows at once */
+#define MK_SPANS(rows) (((uint32_t)(rows) + MK_SPAN_ROWS - 1) / MK_SPAN_ROWS)
+
 typedef struct mk_ends {
     mk_retired retired;
     size_t size;
-    _Atomic uint32_t seq[]; /* by row; MK_SEQ_OPEN when believed */
+    _Atomic uint32_t seq[]; /* by row, MK_SEQ_OPEN when believed; then, by span, how many have ended */
 } mk_ends;
+
+/* Smallest and largest vt_e of each span. Starts are sorted and durations mostly alike, so this finds the
+ * rows that hold at an instant, or end in a window, without an order by ends. Made when first asked for. */
+typedef struct mk_span_ends {
+    size_t size;
+    struct {
+        int64_t min, max;
+    } of[];
+} mk_span_ends;
 
 typedef struct mk_loaded_col {
     mk_col col;
@@ -105,6 +117,7 @@ typedef struct mk_segment {
     _Atomic(char *) heap; /* props texts, one behind the other */
     uint64_t heap_size;
     _Atomic(mk_ends *) ends; /* NULL: no row has ended */
+    _Atomic(mk_span_ends *) span_ends; /* NULL: not asked for yet */
 
     /* The writer's, under its mutex: */
     uint32_t ended;      /* rows with an end */
@@ -157,6 +170,9 @@ static inline mk_code mk_segment_col(mk_segment *segment, mk_col_id id, const mk
 }
 MK_CHECK mk_code mk_segment_props(mk_segment *segment, uint32_t row, mk_str *out, mk_err *err);
 
+/* The spans' ends, made when they are not there yet. They live as long as the segment. */
+MK_CHECK mk_code mk_segment_span_ends(mk_segment *segment, const mk_span_ends **out, mk_err *err);
+
 /* Rows of `key` (by A when side is 0, by B when 1): positions [*from, *to) in the list column. */
 MK_CHECK mk_code mk_segment_group(mk_segment *segment, int side, uint32_t key, const mk_col **list,
                                   uint32_t *from, uint32_t *to, mk_err *err);
@@ -174,6 +190,12 @@ static inline uint32_t mk_segment_end_seq(mk_segment *segment, uint32_t row)
 {
     mk_ends *ends = atomic_load_explicit(&segment->ends, memory_order_acquire);
     return ends ? atomic_load_explicit(&ends->seq[row], memory_order_relaxed) : MK_SEQ_OPEN;
+}
+
+/* How many rows of a span have an end. */
+static inline uint32_t mk_ends_in_span(mk_ends *ends, uint32_t rows, uint32_t span)
+{
+    return atomic_load_explicit(&ends->seq[rows + span], memory_order_relaxed);
 }
 
 /* ---- identities; writer only ---- */

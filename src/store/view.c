@@ -7,7 +7,7 @@
 
 #include "store/view_internal.h"
 
-const mk_edge_filter mk_edge_filter_all = {INT64_MIN, INT64_MAX, NULL, 0};
+const mk_edge_filter mk_edge_filter_all = {.vt_lo = INT64_MIN, .vt_hi = INT64_MAX};
 
 /* Number of batches with tt <= as_of among the first `count`. */
 static uint32_t batches_until(const mk_store *store, uint32_t count, int64_t as_of)

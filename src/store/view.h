@@ -87,11 +87,22 @@ MK_CHECK mk_code mk_view_node_props(mk_view *view, const mk_node_ref *ref, mk_st
 MK_CHECK mk_code mk_view_edge_ids(mk_view *view, const mk_edge_ref *ref, char eid[24], char vid[24],
                                   mk_err *err);
 
-/* Which edge versions a listing gives: those overlapping [vt_lo, vt_hi) in valid time. */
+/* How an edge version must lie to [vt_lo, vt_hi) in valid time. */
+typedef enum mk_match {
+    MK_MATCH_OVERLAPS, /* vt_s < vt_hi and vt_lo < vt_e */
+    MK_MATCH_STARTS,   /* vt_lo <= vt_s < vt_hi: an event of the window (operators spec, 2.2) */
+    MK_MATCH_ENDS      /* vt_lo <= vt_e < vt_hi */
+} mk_match;
+
+enum { MK_SIDE_OUT = 1, MK_SIDE_IN = 2 };
+
+/* Which edge versions a listing gives. */
 typedef struct mk_edge_filter {
-    int64_t vt_lo, vt_hi;         /* INT64_MIN, INT64_MAX: everything */
-    const uint32_t *rel_types;    /* name codes; NULL: all */
-    size_t rel_type_count;        /* with rel_types set, 0 keeps nothing */
+    int64_t vt_lo, vt_hi;      /* INT64_MIN, INT64_MAX: everything */
+    const uint32_t *rel_types; /* name codes; NULL: all */
+    size_t rel_type_count;     /* with rel_types set, 0 keeps nothing */
+    mk_match match;
+    unsigned sides; /* of mk_view_edges_of: MK_SIDE_OUT src = id, MK_SIDE_IN dst = id; 0: either */
 } mk_edge_filter;
 
 extern const mk_edge_filter mk_edge_filter_all;
@@ -104,6 +115,36 @@ MK_CHECK mk_code mk_view_edges_of(mk_view *view, uint32_t id, const mk_edge_filt
 /* All believed edge versions, in no order. */
 MK_CHECK mk_code mk_view_edges(mk_view *view, const mk_edge_filter *filter, mk_edge_fn *each,
                                void *ctx, mk_err *err);
+
+/* Visible rows side by side, as kernels want them: `count` values in every array, all of one part. */
+#define MK_EDGE_BLOCK 1024u
+typedef struct mk_edge_block {
+    uint32_t count; /* 1 to MK_EDGE_BLOCK */
+    uint32_t part;
+    const int64_t *vt_s, *vt_e;
+    const uint32_t *src, *dst, *rel_type, *row;
+} mk_edge_block;
+static inline mk_edge_ref mk_edge_block_ref(const mk_edge_block *block, uint32_t i)
+{
+    return (mk_edge_ref){block->vt_s[i], block->vt_e[i], block->src[i], block->dst[i],
+                         block->rel_type[i], block->part, block->row[i]};
+}
+
+/* A pull reader over all believed edge versions that pass the filter. `in_time`: blocks come in
+ * ascending vt_s, over all parts; ties in no order. Otherwise part by part, each part ascending. The
+ * stream and its blocks live in `arena`; a block is good until the next call. Nothing to close. */
+typedef struct mk_edge_stream mk_edge_stream;
+MK_CHECK mk_code mk_view_stream(mk_view *view, mk_arena *arena, const mk_edge_filter *filter,
+                                bool in_time, mk_edge_stream **out, mk_err *err);
+/* *block is NULL after the last one. */
+MK_CHECK mk_code mk_edge_stream_next(mk_edge_stream *stream, const mk_edge_block **block,
+                                     mk_err *err);
+
+/* counts[i] = number of believed edge versions with vt_s < bounds[i] (`ends`: vt_e <= bounds[i]).
+ * `bounds` ascends. Cost: binary searches and the ended rows, not the rows. */
+MK_CHECK mk_code mk_view_count_before(mk_view *view, bool ends, const int64_t *bounds, size_t n,
+                                      uint64_t *counts, mk_err *err);
+
 typedef bool mk_node_fn(void *ctx, const mk_node_ref *ref);
 /* All believed node versions overlapping [vt_lo, vt_hi), in no order. */
 MK_CHECK mk_code mk_view_nodes(mk_view *view, int64_t vt_lo, int64_t vt_hi, mk_node_fn *each,

@@ -21,6 +21,14 @@ bool mk_scan__worth(const mk_view *view, const mk_segment *segment, int64_t vt_l
 MK_CHECK mk_code mk_scan__open(const mk_view *view, uint32_t part, mk_scan *s, mk_err *err);
 /* Whether the mask can show anything of a lane. */
 bool mk_scan__lane_shown(const mk_view *view, mk_lane lane);
+/* mk_scan__worth for what an edge filter asks. */
+bool mk_scan__worth_edges(const mk_view *view, const mk_segment *segment, const mk_edge_filter *filter);
+/* Starts outside [lo, hi) cannot pass the filter. */
+typedef struct mk_start_range {
+    int64_t lo, hi; /* INT64_MIN, INT64_MAX: no bound */
+} mk_start_range;
+mk_start_range mk_scan__starts(const mk_scan *s, const mk_edge_filter *filter);
+bool mk_scan__passes(const mk_edge_filter *filter, const mk_edge_ref *ref);
 mk_code mk_scan__cancelled(mk_err *err);
 #define MK_EDGE_LANES 3
 extern const mk_lane mk_scan__edge_lanes[MK_EDGE_LANES];

@@ -12,6 +12,57 @@ bool mk_scan__worth(const mk_view *view, const mk_segment *segment, int64_t vt_l
     return !segment->past || (!view->current && segment->zone.seq_e_max > view->seq);
 }
 
+bool mk_scan__worth_edges(const mk_view *view, const mk_segment *segment, const mk_edge_filter *filter)
+{
+    const mk_zone *zone = &segment->zone;
+    if (!mk_scan__worth(view, segment, INT64_MIN, INT64_MAX))
+        return false;
+    switch (filter->match) {
+    case MK_MATCH_OVERLAPS: return zone->vt_s_min < filter->vt_hi && zone->vt_e_max > filter->vt_lo;
+    case MK_MATCH_STARTS: return zone->vt_s_min < filter->vt_hi && zone->vt_s_max >= filter->vt_lo;
+    default: return zone->vt_s_min < filter->vt_hi && zone->vt_e_max >= filter->vt_lo;
+    }
+}
+
+/* With a constant duration bounds of ends are bounds of starts. Versions are never empty, so what ends in a
+ * window also starts before its end. */
+mk_start_range mk_scan__starts(const mk_scan *s, const mk_edge_filter *filter)
+{
+    mk_start_range range = {INT64_MIN, filter->vt_hi};
+    if (filter->match == MK_MATCH_STARTS) {
+        range.lo = filter->vt_lo;
+        return range;
+    }
+    if (filter->vt_lo == INT64_MIN || !s->segment->end_is_duration || s->vt_e->width != 0 ||
+        s->vt_e->step != 0)
+        return range;
+    const int64_t duration = (int64_t)s->vt_e->base;
+    int64_t lo;
+    if (__builtin_sub_overflow(filter->vt_lo, duration, &lo) || lo == INT64_MAX)
+        return range;
+    range.lo = filter->match == MK_MATCH_OVERLAPS ? lo + 1 : lo;
+    return range;
+}
+
+static bool has_rel_type(const mk_edge_filter *filter, uint32_t rel_type)
+{
+    for (size_t i = 0; i < filter->rel_type_count; i++)
+        if (filter->rel_types[i] == rel_type)
+            return true;
+    return false;
+}
+
+bool mk_scan__passes(const mk_edge_filter *filter, const mk_edge_ref *ref)
+{
+    bool inside;
+    switch (filter->match) {
+    case MK_MATCH_OVERLAPS: inside = ref->vt_s < filter->vt_hi && ref->vt_e > filter->vt_lo; break;
+    case MK_MATCH_STARTS: inside = ref->vt_s >= filter->vt_lo && ref->vt_s < filter->vt_hi; break;
+    default: inside = ref->vt_e >= filter->vt_lo && ref->vt_e < filter->vt_hi; break;
+    }
+    return inside && (filter->rel_types == NULL || has_rel_type(filter, ref->rel_type));
+}
+
 mk_code mk_scan__open(const mk_view *view, uint32_t part, mk_scan *s, mk_err *err)
 {
     mk_segment *segment = view->state->segments[part];

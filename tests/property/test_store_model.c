@@ -100,6 +100,107 @@ static void compare_edge_lists(twin *w, mk_view *view, edge_list *list, model_li
     }
 }
 
+/* ---- filters, streams and counts ---- */
+
+static bool matches(const mk_edge_filter *filter, const model_row *row)
+{
+    switch (filter->match) {
+    case MK_MATCH_OVERLAPS: return row->vt_s < filter->vt_hi && row->vt_e > filter->vt_lo;
+    case MK_MATCH_STARTS: return row->vt_s >= filter->vt_lo && row->vt_s < filter->vt_hi;
+    default: return row->vt_e >= filter->vt_lo && row->vt_e < filter->vt_hi;
+    }
+}
+
+static bool has_side(const mk_edge_filter *filter, const model_row *row, mk_str uid)
+{
+    const unsigned sides = filter->sides ? filter->sides : MK_SIDE_OUT | MK_SIDE_IN;
+    return ((sides & MK_SIDE_OUT) && mk_str_eq(row->src, uid)) ||
+           ((sides & MK_SIDE_IN) && mk_str_eq(row->dst, uid));
+}
+
+/* What a stream gives, and that it gives it in the order it promised. */
+static void drain(mk_view *view, mk_arena *arena, const mk_edge_filter *filter, bool in_time,
+                  edge_list *list)
+{
+    mk_edge_stream *stream;
+    const mk_edge_block *block;
+    int64_t before = INT64_MIN;
+    list->count = 0;
+    assert_int_equal(mk_view_stream(view, arena, filter, in_time, &stream, NULL), MK_OK);
+    for (;;) {
+        assert_int_equal(mk_edge_stream_next(stream, &block, NULL), MK_OK);
+        if (block == NULL)
+            return;
+        assert_in_range(block->count, 1, MK_EDGE_BLOCK);
+        for (uint32_t i = 0; i < block->count; i++) {
+            const mk_edge_ref ref = mk_edge_block_ref(block, i);
+            assert_true(!in_time || ref.vt_s >= before);
+            before = ref.vt_s;
+            add_edge(list, &ref);
+        }
+    }
+}
+
+static void compare_filtered(twin *w, mk_view *view, model_list all, int64_t as_of, edge_list *list)
+{
+    genops *gen = &w->gen;
+    mk_arena arena;
+    const mk_str uid = genops_uid(gen, (int)genops_below(gen, (uint64_t)gen->options.uid_count));
+    const uint32_t id = mk_view_entity(view, uid);
+    const uint32_t rel = all.n ? mk_view_name_code(view, all.rows[genops_below(gen, all.n)]->rel_type) : 0;
+    const int64_t lo = (int64_t)genops_below(gen, 60), hi = lo + 1 + (int64_t)genops_below(gen, 20);
+    const mk_edge_filter filter = {.vt_lo = genops_chance(gen, 20) ? INT64_MIN : lo,
+                                   .vt_hi = genops_chance(gen, 20) ? INT64_MAX : hi,
+                                   .rel_types = genops_chance(gen, 50) ? &rel : NULL,
+                                   .rel_type_count = genops_chance(gen, 95),
+                                   .match = (mk_match)genops_below(gen, 3),
+                                   .sides = (unsigned)genops_below(gen, 4)};
+    mk_arena_init(&arena, &mk_alloc_default);
+    model_list part = {mk_arena_get(&arena, (all.n + 1) * sizeof *all.rows), 0};
+    model_list of = {mk_arena_get(&arena, (all.n + 1) * sizeof *all.rows), 0};
+    for (size_t i = 0; i < all.n; i++) {
+        if (!matches(&filter, all.rows[i]) ||
+            (filter.rel_types != NULL &&
+             (filter.rel_type_count == 0 ||
+              !mk_str_eq(all.rows[i]->rel_type, mk_view_name(view, rel)))))
+            continue;
+        part.rows[part.n++] = all.rows[i];
+        if (has_side(&filter, all.rows[i], uid))
+            of.rows[of.n++] = all.rows[i];
+    }
+    for (int in_time = 0; in_time < 2; in_time++) {
+        drain(view, &arena, &filter, in_time, list);
+        compare_edge_lists(w, view, list, part, as_of);
+    }
+    list->count = 0;
+    if (id != MK_NO_ID) {
+        assert_int_equal(mk_view_edges_of(view, id, &filter, add_edge, list, NULL), MK_OK);
+        compare_edge_lists(w, view, list, of, as_of);
+    }
+    mk_arena_free(&arena);
+}
+
+static void compare_counts(twin *w, mk_view *view, model_list all)
+{
+    int64_t bounds[12];
+    uint64_t counts[12];
+    for (size_t i = 0; i < 12; i++)
+        bounds[i] = (int64_t)i * 6 - 2 + (int64_t)genops_below(&w->gen, 6);
+    bounds[11] = genops_chance(&w->gen, 50) ? MK_OPEN_END : 100;
+    for (int ends = 0; ends < 2; ends++) {
+        assert_int_equal(mk_view_count_before(view, ends, bounds, 12, counts, NULL), MK_OK);
+        for (size_t i = 0; i < 12; i++) {
+            uint64_t expected = 0;
+            for (size_t k = 0; k < all.n; k++)
+                expected += ends ? all.rows[k]->vt_e <= bounds[i] : all.rows[k]->vt_s < bounds[i];
+            if (counts[i] != expected)
+                fail_msg("MK_SEED=%llu: %llu %s before %lld, not %llu", (unsigned long long)w->seed,
+                         (unsigned long long)counts[i], ends ? "ends" : "starts",
+                         (long long)bounds[i], (unsigned long long)expected);
+        }
+    }
+}
+
 static void compare_edges(twin *w, mk_view *view, mk_arena *arena, int64_t as_of)
 {
     static edge_list list;
@@ -107,20 +208,8 @@ static void compare_edges(twin *w, mk_view *view, mk_arena *arena, int64_t as_of
     list.count = 0;
     assert_int_equal(mk_view_edges(view, &mk_edge_filter_all, add_edge, &list, NULL), MK_OK);
     compare_edge_lists(w, view, &list, all, as_of);
-    const mk_str uid = genops_uid(&w->gen, (int)genops_below(&w->gen, (uint64_t)w->gen.options.uid_count));
-    const uint32_t id = mk_view_entity(view, uid);
-    if (id == MK_NO_ID)
-        return;
-    const int64_t lo = (int64_t)genops_below(&w->gen, 60), hi = lo + 1 + (int64_t)genops_below(&w->gen, 20);
-    const mk_edge_filter filter = {.vt_lo = lo, .vt_hi = hi};
-    model_list part = {mk_arena_get(arena, (all.n + 1) * sizeof *all.rows), 0};
-    for (size_t i = 0; i < all.n; i++)
-        if ((mk_str_eq(all.rows[i]->src, uid) || mk_str_eq(all.rows[i]->dst, uid)) &&
-            all.rows[i]->vt_s < hi && all.rows[i]->vt_e > lo)
-            part.rows[part.n++] = all.rows[i];
-    list.count = 0;
-    assert_int_equal(mk_view_edges_of(view, id, &filter, add_edge, &list, NULL), MK_OK);
-    compare_edge_lists(w, view, &list, part, as_of);
+    compare_filtered(w, view, all, as_of, &list);
+    compare_counts(w, view, all);
 }
 
 static void compare_at(twin *w, int64_t as_of)
