@@ -31,6 +31,16 @@ static inline bool mk_guard_ok(mk_guard *guard)
     return mk_guard__look(guard);
 }
 
+/* `units` units of work are done, for loops over blocks. */
+static inline bool mk_guard_done(mk_guard *guard, uint32_t units)
+{
+    if (guard->countdown > units) {
+        guard->countdown -= units;
+        return guard->tripped == MK_OK;
+    }
+    return mk_guard__look(guard);
+}
+
 /* The error of a guard that tripped (MK_E_LIMIT for the deadline, MK_E_CANCELLED), else MK_OK. */
 mk_code mk_guard_result(const mk_guard *guard, mk_err *err);
 

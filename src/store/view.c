@@ -112,6 +112,23 @@ out:
     return rc;
 }
 
+mk_code mk_view_edge_disc(mk_view *view, const mk_edge_ref *ref, int64_t *disc, mk_err *err)
+{
+    uint32_t seq_s;
+    return edge_identity(view, ref, disc, &seq_s, err);
+}
+
+mk_code mk_view_edge_eid(mk_view *view, const mk_edge_ref *ref, char eid[24], mk_err *err)
+{
+    int64_t disc = 0;
+    uint32_t seq_s;
+    mk_code rc = edge_identity(view, ref, &disc, &seq_s, err);
+    if (rc == MK_OK)
+        rc = mk_ids__eid(view->store, &view->scratch, ref->src, ref->dst, ref->rel_type, disc, eid,
+                         err);
+    return rc;
+}
+
 mk_code mk_view_edge_ids(mk_view *view, const mk_edge_ref *ref, char eid[24], char vid[24], mk_err *err)
 {
     int64_t disc = 0;
@@ -175,6 +192,12 @@ mk_code mk_view_node_version(mk_view *view, mk_arena *arena, const mk_node_ref *
     mk_ids__vid(mk_view_uid(view, ref->uid), out->tt_s, ref->vt_s, out->vid);
 out:
     return rc;
+}
+
+mk_code mk_view_edge_props(mk_view *view, const mk_edge_ref *ref, mk_str *props, mk_err *err)
+{
+    uint32_t origin = 0, seq_s = 0;
+    return row_rest(view, ref->part, ref->row, &origin, &seq_s, props, err);
 }
 
 mk_code mk_view_edge_version(mk_view *view, mk_arena *arena, const mk_edge_ref *ref,

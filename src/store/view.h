@@ -83,6 +83,11 @@ MK_CHECK mk_code mk_view_edge_version(mk_view *view, mk_arena *arena, const mk_e
                                       mk_edge_version *out, mk_err *err);
 /* Only the props, canonical JSON that lives as long as the view; costs no hash. */
 MK_CHECK mk_code mk_view_node_props(mk_view *view, const mk_node_ref *ref, mk_str *props, mk_err *err);
+MK_CHECK mk_code mk_view_edge_props(mk_view *view, const mk_edge_ref *ref, mk_str *props, mk_err *err);
+/* With src, dst and rel_type the identity of an edge: equal numbers are equal discriminators. */
+MK_CHECK mk_code mk_view_edge_disc(mk_view *view, const mk_edge_ref *ref, int64_t *disc, mk_err *err);
+/* Only the eid, which costs one hash. */
+MK_CHECK mk_code mk_view_edge_eid(mk_view *view, const mk_edge_ref *ref, char eid[24], mk_err *err);
 /* Only the ids, which cost two hashes. */
 MK_CHECK mk_code mk_view_edge_ids(mk_view *view, const mk_edge_ref *ref, char eid[24], char vid[24],
                                   mk_err *err);

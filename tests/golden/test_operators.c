@@ -517,7 +517,7 @@ static void test_operators__costs_are_estimated_before_running(void **state)
     mk_err err;
     const mk_call_options tight = {.ceilings = {.rows_scanned_est = 1}};
     err = run_bad(b, "resolve_entities", "{\"query\":\"a\"}", &tight, MK_E_COST);
-    assert_non_null(strstr(err.extra, "\"ceilings\":{\"rows_scanned_est\":1},\"estimate\":{"
+    assert_non_null(strstr(err.extra, "\"ceilings\":{\"rows_scanned_est\":1},\"counter_offers\":[],\"estimate\":{"
                                       "\"expansions_est\":0,\"rows_scanned_est\":10,"));
     /* The cost check stands before the kernel, so the unknown seed is not seen. */
     run_bad(b, "snapshot_subgraph", "{\"seeds\":[\"nobody\"],\"t_valid\":1}", &tight, MK_E_COST);
@@ -588,7 +588,7 @@ static void test_operators__errors_name_what_is_wrong(void **state)
     bench *b = *state;
     mk_err err = run_bad(b, "entity_histroy", "{}", NULL, MK_E_INVALID_ARG);
     assert_non_null(strstr(err.hint, "entity_history"));
-    assert_non_null(strstr(err.extra, "\"known\":[\"entity_history\",\"resolve_entities\","));
+    assert_non_null(strstr(err.extra, "\"known\":[\"aggregate_events\",\"burst_detection\","));
     err = run_bad(b, "entity_history", "{\"uid\":\"nobody\"}", NULL, MK_E_NOT_FOUND);
     assert_string_equal(err.extra, "\"path\":[\"uid\"],\"uid\":\"nobody\"");
     err = run_bad(b, "snapshot_subgraph", "{\"seeds\":[\"a\",\"no\"],\"t_valid\":1}", NULL,
