@@ -6,10 +6,20 @@
 
 #include "op/registry.h"
 
-#define MK_OPERATORS(X)                                                                            \
-    X(entity_history)                                                                              \
-    X(resolve_entities)                                                                            \
-    X(snapshot_subgraph)
+#define MK_OPERATORS(X) \
+    X(aggregate_events) \
+    X(burst_detection) \
+    X(co_active) \
+    X(diff_snapshots) \
+    X(entity_history) \
+    X(graph_metric_timeseries) \
+    X(neighborhood_evolution) \
+    X(resolve_entities) \
+    X(snapshot_subgraph) \
+    X(temporal_paths) \
+    X(temporal_reachability) \
+    X(temporal_reachability_to) \
+    X(version_history)
 
 #define MK_OPERATOR_DECLARE(name) extern const mk_operator mk_operator_##name;
 MK_OPERATORS(MK_OPERATOR_DECLARE)

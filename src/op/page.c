@@ -165,16 +165,20 @@ static void sift_down(int64_t *heap, size_t n, size_t at)
     heap[at] = v;
 }
 
-/* The need-th smallest vt_s, by a heap of the `need` smallest seen. */
-static int64_t nth_start(const mk_edge_ref *refs, size_t count, size_t need, int64_t *heap)
+/* The need-th smallest of `count` numbers that stand `stride` bytes apart, by a heap of the `need` smallest
+ * seen. */
+static int64_t nth_smallest(const void *first, size_t stride, size_t count, size_t need, int64_t *heap)
 {
-    for (size_t i = 0; i < need; i++)
-        heap[i] = refs[i].vt_s;
+    const char *at = first;
+    int64_t value;
+    for (size_t i = 0; i < need; i++, at += stride)
+        memcpy(&heap[i], at, sizeof value);
     for (size_t i = need / 2; i-- > 0;)
         sift_down(heap, need, i);
-    for (size_t i = need; i < count; i++) {
-        if (refs[i].vt_s < heap[0]) {
-            heap[0] = refs[i].vt_s;
+    for (size_t i = need; i < count; i++, at += stride) {
+        memcpy(&value, at, sizeof value);
+        if (value < heap[0]) {
+            heap[0] = value;
             sift_down(heap, need, 0);
         }
     }
@@ -192,7 +196,7 @@ mk_code mk_page_first_edges(mk_view *view, mk_arena *arena, mk_edge_ref *refs, s
     int64_t *heap = mk_arena_get(arena, need * sizeof *heap);
     if (heap == NULL)
         return mk_fail_nomem(err);
-    const int64_t last = nth_start(refs, count, need, heap);
+    const int64_t last = nth_smallest(&refs->vt_s, sizeof *refs, count, need, heap);
     mk_arena_rewind(arena, mark);
     /* Ties of the last start stay in: the vid decides between them. */
     size_t kept = 0;
@@ -250,6 +254,33 @@ mk_code mk_ranked_sort(mk_arena *arena, mk_ranked *list, size_t count, mk_err *e
         memcpy(list, from, size);
     mk_arena_rewind(arena, mark);
     return MK_OK;
+}
+
+mk_code mk_ranked_first(mk_view *view, mk_arena *arena, mk_ranked *list, size_t count,
+                        size_t need, mk_err *err)
+{
+    size_t kept = count;
+    if (need == 0)
+        return MK_OK;
+    if (need < count / 2) {
+        const mk_arena_mark mark = mk_arena_save(arena);
+        int64_t *heap = mk_arena_get(arena, need * sizeof *heap);
+        if (heap == NULL)
+            return mk_fail_nomem(err);
+        const int64_t last = nth_smallest(&list->rank, sizeof *list, count, need, heap);
+        mk_arena_rewind(arena, mark);
+        kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (list[i].rank <= last) { /* ties of the last rank: the uid decides */
+                const mk_ranked hit = list[i];
+                list[i] = list[kept];
+                list[kept++] = hit;
+            }
+        }
+    }
+    for (size_t i = 0; i < kept; i++)
+        list[i].uid = mk_view_uid(view, list[i].id);
+    return mk_ranked_sort(arena, list, kept, err);
 }
 
 mk_code mk_op_grow(mk_arena *arena, void **p, size_t *cap, size_t need, size_t elem, mk_err *err)

@@ -50,6 +50,11 @@ typedef struct mk_ranked {
 /* Sorts by (rank, uid); scratch of the same size in `arena`. */
 MK_CHECK mk_code mk_ranked_sort(mk_arena *arena, mk_ranked *list, size_t count, mk_err *err);
 
+/* Brings the `need` first by (rank, uid) to the front, sorted; the rest is then in no order. Fills uid from
+ * id, for those it looks at only: of a long list most names are never read. */
+MK_CHECK mk_code mk_ranked_first(mk_view *view, mk_arena *arena, mk_ranked *list, size_t count,
+                                 size_t need, mk_err *err);
+
 /* Room for `need` elements in an array inside `arena`, which is moved when it must grow. */
 MK_CHECK mk_code mk_op_grow(mk_arena *arena, void **p, size_t *cap, size_t need, size_t elem,
                             mk_err *err);

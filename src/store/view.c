@@ -388,7 +388,7 @@ mk_code mk_view_nodes(mk_view *view, int64_t vt_lo, int64_t vt_hi, mk_node_fn *e
                 if (ref.vt_e <= vt_lo || !mk_view_entity_visible(view, ref.uid))
                     continue;
                 if (!each(ctx, &ref)) {
-                    rc = mk_scan__cancelled(err);
+                    rc = MK_E_CANCELLED;
                     goto out;
                 }
             }
@@ -401,7 +401,7 @@ mk_code mk_view_nodes(mk_view *view, int64_t vt_lo, int64_t vt_hi, mk_node_fn *e
             !mk_view_entity_visible(view, ref.uid))
             continue;
         if (!each(ctx, &ref)) {
-            rc = mk_scan__cancelled(err);
+            rc = MK_E_CANCELLED;
             goto out;
         }
     }

@@ -113,7 +113,8 @@ typedef struct mk_edge_filter {
 extern const mk_edge_filter mk_edge_filter_all;
 
 /* Believed edge versions with src = id or dst = id (a self-loop once), in no order; sort with
- * mk_view_sort_edges. MK_E_CANCELLED when `each` returns false. */
+ * mk_view_sort_edges. MK_E_CANCELLED when `each` returns false, and `err` is left alone: why is for the
+ * callback to say. */
 typedef bool mk_edge_fn(void *ctx, const mk_edge_ref *ref);
 MK_CHECK mk_code mk_view_edges_of(mk_view *view, uint32_t id, const mk_edge_filter *filter,
                                   mk_edge_fn *each, void *ctx, mk_err *err);
@@ -144,6 +145,10 @@ MK_CHECK mk_code mk_view_stream(mk_view *view, mk_arena *arena, const mk_edge_fi
 /* *block is NULL after the last one. */
 MK_CHECK mk_code mk_edge_stream_next(mk_edge_stream *stream, const mk_edge_block **block,
                                      mk_err *err);
+
+/* Whether every edge version of the store that could pass the filter lasts one microsecond. */
+MK_CHECK mk_code mk_view_all_instants(mk_view *view, const mk_edge_filter *filter, bool *all,
+                                      mk_err *err);
 
 /* counts[i] = number of believed edge versions with vt_s < bounds[i] (`ends`: vt_e <= bounds[i]).
  * `bounds` ascends. Cost: binary searches and the ended rows, not the rows. */

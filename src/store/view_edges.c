@@ -48,7 +48,7 @@ static mk_code list_side(mk_view *view, uint32_t part, int side, uint32_t id,
         if (!mk_scan__passes(filter, &ref) || !mk_scan__class_shown(view, ref.src, ref.dst))
             continue;
         if (!each(ctx, &ref)) {
-            rc = mk_scan__cancelled(err);
+            rc = MK_E_CANCELLED;
             goto out;
         }
     }
@@ -97,12 +97,12 @@ mk_code mk_view_edges_of(mk_view *view, uint32_t id, const mk_edge_filter *filte
     }
     tail_edges t = {view, filter, each, ctx, id, false};
     if (wants(filter, 0) && !mk_scan__tail(view, id, 1, give_tail_edge, &t)) {
-        rc = mk_scan__cancelled(err);
+        rc = MK_E_CANCELLED;
         goto out;
     }
     t.skip_loops = wants(filter, 0);
     if (wants(filter, 1) && !mk_scan__tail(view, id, 2, give_tail_edge, &t))
-        rc = mk_scan__cancelled(err);
+        rc = MK_E_CANCELLED;
 out:
     return rc;
 }

@@ -29,7 +29,6 @@ typedef struct mk_start_range {
 } mk_start_range;
 mk_start_range mk_scan__starts(const mk_scan *s, const mk_edge_filter *filter);
 bool mk_scan__passes(const mk_edge_filter *filter, const mk_edge_ref *ref);
-mk_code mk_scan__cancelled(mk_err *err);
 #define MK_EDGE_LANES 3
 extern const mk_lane mk_scan__edge_lanes[MK_EDGE_LANES];
 static inline bool mk_scan__class_shown(const mk_view *view, uint32_t src, uint32_t dst)

@@ -91,11 +91,6 @@ bool mk_scan__lane_shown(const mk_view *view, mk_lane lane)
     return view->mask & MK_SHOW_USER;
 }
 
-mk_code mk_scan__cancelled(mk_err *err)
-{
-    return mk_fail(err, MK_E_CANCELLED, "stopped by the caller");
-}
-
 /* ---- tail rows ---- */
 
 /* Next visible row number of a chain that this state has; MK_NONE at the end. */

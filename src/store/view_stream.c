@@ -449,6 +449,36 @@ mk_code mk_edge_stream_next(mk_edge_stream *stream, const mk_edge_block **block,
     return stream->in_time ? next_in_time(stream, block, err) : next_of_parts(stream, block, err);
 }
 
+/* ---- what kind of edges there are ---- */
+
+mk_code mk_view_all_instants(mk_view *view, const mk_edge_filter *filter, bool *all, mk_err *err)
+{
+    const mk_state *state = view->state;
+    mk_code rc = MK_OK;
+    *all = true;
+    for (size_t l = 0; l < MK_EDGE_LANES && *all; l++) {
+        const mk_lane lane = mk_scan__edge_lanes[l];
+        if (!mk_scan__lane_shown(view, lane))
+            continue;
+        for (uint32_t part = state->first[lane]; *all && part < state->first[lane + 1]; part++) {
+            mk_segment *segment = state->segments[part];
+            const mk_col *vt_e;
+            if (!mk_scan__worth_edges(view, segment, filter))
+                continue;
+            MK_TRY(rc, mk_segment_col(segment, MK_C_VT_E, &vt_e, err));
+            *all = segment->end_is_duration && vt_e->width == 0 && vt_e->step == 0 && vt_e->base == 1;
+        }
+    }
+    for (uint32_t number = state->tail_lo; *all && number < state->tail_hi; number++) {
+        const mk_tail_row *row = mk_state_row(state, number);
+        const mk_edge_ref ref = mk_scan__tail_edge(row, number);
+        *all = row->node || ref.vt_e - ref.vt_s == 1 || !mk_scan__passes(filter, &ref) ||
+               !mk_scan__tail_visible(view, row);
+    }
+out:
+    return rc;
+}
+
 /* ---- one at a time ---- */
 
 static mk_code give_each(mk_edge_stream *stream, mk_edge_fn *each, void *ctx, mk_err *err)
@@ -461,7 +491,7 @@ static mk_code give_each(mk_edge_stream *stream, mk_edge_fn *each, void *ctx, mk
         for (uint32_t i = 0; i < block->count; i++) {
             const mk_edge_ref ref = mk_edge_block_ref(block, i);
             if (!each(ctx, &ref))
-                return mk_scan__cancelled(err);
+                return MK_E_CANCELLED;
         }
     }
 }
