@@ -4,12 +4,12 @@
  * are remembered with everything the call wants to know of them; a row whose text is among them costs one
  * look at a table, any other one pass over its text. Source: operators spec, 7.13.5, 4.1. */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/canon.h"
 #include "base/hash.h"
 #include "base/num.h"
 #include "op/aggregate_internal.h"
+#include "op/value.h"
 
 /* ---- opening ---- */
 
@@ -61,72 +61,25 @@ out:
     return rc;
 }
 
-/* ---- exact comparison ---- */
+/* ---- comparison ---- */
 
-static int sign_of(int64_t difference) { return (difference > 0) - (difference < 0); }
+static int sign_of(int difference) { return (difference > 0) - (difference < 0); }
 
-static int compare_doubles(double a, double b)
+static mk_json as_json(const mk_agg_value *value)
 {
-    if (isnan(a) || isnan(b))
-        return 2;
-    return (a > b) - (a < b);
-}
-
-/* Beyond 2^63 a double is an integer, so below it the integral part decides, then the fraction. */
-static int compare_int_double(int64_t i, double d)
-{
-    if (isnan(d))
-        return 2;
-    if (d >= 0x1p63)
-        return -1;
-    if (d < -0x1p63)
-        return 1;
-    const double whole = floor(d);
-    const int c = sign_of((i > (int64_t)whole) - (i < (int64_t)whole));
-    return c != 0 ? c : (d > whole ? -1 : 0);
-}
-
-static int compare_digits(mk_str a, mk_str b)
-{
-    const bool minus = a.p[0] == '-';
-    if (minus != (b.p[0] == '-'))
-        return minus ? -1 : 1;
-    const int larger = a.n != b.n ? (a.n > b.n ? 1 : -1) : memcmp(a.p, b.p, a.n);
-    return minus ? -sign_of(larger) : sign_of(larger);
-}
-
-/* `digits` stand for an integer beyond int64. A finite double of that size prints exactly. */
-static int compare_digits_double(mk_str digits, double d)
-{
-    char text[400];
-    if (isnan(d))
-        return 2;
-    const bool minus = digits.p[0] == '-';
-    if (isinf(d))
-        return d > 0 ? -1 : 1;
-    if (fabs(d) < 0x1p62)
-        return minus ? -1 : 1;
-    const int n = snprintf(text, sizeof text, "%.0f", d);
-    return compare_digits(digits, (mk_str){text, (size_t)n});
+    switch (value->kind) {
+    case MK_AGG_INT: return (mk_json){.kind = MK_JSON_INT, .i = value->i};
+    case MK_AGG_BIG: return (mk_json){.kind = MK_JSON_INT, .b = true, .text = value->digits};
+    default: return (mk_json){.kind = MK_JSON_FLOAT, .d = value->d};
+    }
 }
 
 int mk_agg__compare(const mk_agg_value *a, const mk_agg_value *b)
 {
-    if (a->kind > b->kind) {
-        const int c = mk_agg__compare(b, a);
-        return c == 2 ? 2 : -c;
-    }
-    if (a->kind == MK_AGG_INT) {
-        if (b->kind == MK_AGG_INT)
-            return (a->i > b->i) - (a->i < b->i);
-        if (b->kind == MK_AGG_BIG)
-            return b->digits.p[0] == '-' ? 1 : -1;
-        return compare_int_double(a->i, b->d);
-    }
-    if (a->kind == MK_AGG_BIG)
-        return b->kind == MK_AGG_BIG ? compare_digits(a->digits, b->digits)
-                                     : compare_digits_double(a->digits, b->d);
-    return compare_doubles(a->d, b->d);
+    const mk_json x = as_json(a), y = as_json(b);
+    bool unordered;
+    const int order = mk_number_compare(&x, &y, &unordered);
+    return unordered ? 2 : sign_of(order);
 }
 
 /* ---- values ---- */
@@ -148,15 +101,6 @@ static mk_agg_value number_of(mk_str raw)
         if (raw.p[at] == '.' || raw.p[at] == 'e')
             return (mk_agg_value){.kind = MK_AGG_FLOAT, .d = mk_double_parse(raw)};
     return (mk_agg_value){.kind = MK_AGG_BIG, .digits = raw};
-}
-
-static mk_agg_value number_of_literal(const mk_json *value)
-{
-    if (value->kind == MK_JSON_FLOAT)
-        return (mk_agg_value){.kind = MK_AGG_FLOAT, .d = value->d};
-    if (value->b)
-        return (mk_agg_value){.kind = MK_AGG_BIG, .digits = value->text};
-    return (mk_agg_value){.kind = MK_AGG_INT, .i = value->i};
 }
 
 static mk_agg_verdict verdict_of(mk_agg_cmp cmp, int order)
@@ -193,10 +137,13 @@ static mk_code judge(const mk_agg_args *args, mk_arena *arena, mk_str raw, mk_ag
     const mk_json *literal = args->value;
     const char c = raw.n != 0 ? raw.p[0] : '\0';
     *verdict = MK_VERDICT_SKIP;
-    if (literal->kind == MK_JSON_INT || literal->kind == MK_JSON_FLOAT) {
-        const mk_agg_value number = number_of(raw), other = number_of_literal(literal);
+    if (mk_is_number(literal)) {
+        const mk_agg_value number = number_of(raw);
+        const mk_json value = as_json(&number);
+        bool unordered = false;
+        const int order = mk_number_compare(&value, literal, &unordered);
         if (number.kind != MK_AGG_NULL)
-            *verdict = verdict_of(args->cmp, mk_agg__compare(&number, &other));
+            *verdict = verdict_of(args->cmp, unordered ? 2 : sign_of(order));
     } else if (literal->kind == MK_JSON_BOOL && (c == 't' || c == 'f')) {
         *verdict = verdict_of(args->cmp, (c == 't') - (int)literal->b);
     } else if (literal->kind == MK_JSON_STRING && c == '"') {

@@ -10,6 +10,7 @@
     X(aggregate_events) \
     X(burst_detection) \
     X(co_active) \
+    X(compute) \
     X(diff_snapshots) \
     X(entity_history) \
     X(graph_metric_timeseries) \

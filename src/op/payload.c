@@ -148,6 +148,19 @@ static bool may_hold_float(mk_str text)
     return false;
 }
 
+mk_code mk_payload_tree(mk_payload *payload, mk_json *tree, mk_err *err)
+{
+    if (!mk_json_round9(tree)) {
+        payload->not_finite = true;
+        mk_buf_z(&payload->text, "null"); /* the call fails at its end */
+        return MK_OK;
+    }
+    const mk_arena_mark mark = mk_arena_save(payload->arena);
+    const mk_code rc = mk_canon_tree(&payload->text, payload->arena, tree, err);
+    mk_arena_rewind(payload->arena, mark);
+    return rc;
+}
+
 mk_code mk_payload_json(mk_payload *payload, mk_str canonical, mk_err *err)
 {
     /* The scratch arena's limit is the call's budget of memory; the text counts against it too. */

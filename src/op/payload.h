@@ -68,6 +68,8 @@ void mk_payload_float(mk_payload *payload, double value);
 void mk_payload_string(mk_payload *payload, mk_str text);
 /* Canonical JSON from the store: copied, its floats rounded. Errors: MK_E_NOMEM, MK_E_SCHEMA. */
 MK_CHECK mk_code mk_payload_json(mk_payload *payload, mk_str canonical, mk_err *err);
+/* A tree, whose floats are rounded in place. Errors: MK_E_NOMEM. */
+MK_CHECK mk_code mk_payload_tree(mk_payload *payload, mk_json *tree, mk_err *err);
 /* EDGE_ROW and NODE_VERSION (operators spec, section 6). */
 MK_CHECK mk_code mk_payload_edge_row(mk_payload *payload, mk_view *view, const mk_edge_ref *ref,
                                      mk_err *err);

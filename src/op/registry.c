@@ -55,6 +55,26 @@ const mk_operator *mk_operator_find(mk_str name)
     return NULL;
 }
 
+const mk_field *mk_operator_fields(const mk_operator *op, const mk_json *args)
+{
+    if (op->variant_arg == NULL)
+        return op->fields;
+    const mk_json *choice = mk_json_get(args, op->variant_arg);
+    const mk_json *group = mk_json_get(args, "group_by");
+    const bool grouped = group != NULL && group->kind != MK_JSON_NULL;
+    if (choice == NULL || choice->kind != MK_JSON_STRING)
+        return op->fields;
+    const mk_field *plain = NULL;
+    for (const mk_variant *v = op->variants; v->choice != NULL; v++) {
+        if (!mk_str_eq(choice->text, mk_str_of(v->choice)))
+            continue;
+        if (v->grouped == grouped)
+            return v->fields;
+        plain = v->fields;
+    }
+    return plain != NULL ? plain : op->fields;
+}
+
 #define NAME_MAX_SIZE 64 /* longer words are not compared; no operator's name comes near it */
 
 /* Levenshtein distance with two rows (Wagner and Fischer 1974). */

@@ -150,6 +150,13 @@ typedef struct mk_run {
     mk_payload *out;
 } mk_run;
 
+/* What an operator returns for one value of an argument, where that decides (compute's `fn`). */
+typedef struct mk_variant {
+    const char *choice;
+    bool grouped; /* when `group_by` is given too */
+    const mk_field *fields;
+} mk_variant;
+
 typedef struct mk_operator {
     const char *name;
     const char *group;   /* heading in manual and tool lists: "graph", "memory", "context" */
@@ -158,12 +165,17 @@ typedef struct mk_operator {
     const char *example; /* arguments as JSON that run on the spec's fixture F (10.1) */
     const mk_arg *args;
     const mk_field *fields; /* the payload */
+    const char *variant_arg;    /* NULL: the payload is always the same */
+    const mk_variant *variants; /* ends with an entry without a choice */
     mk_cost_fn *cost;       /* NULL: no cost model, never refused */
     /* Checks across arguments, in the order of the spec; NULL: none. */
     mk_code (*validate)(const mk_json *args, mk_err *err);
     /* Reads `args`, runs the kernel, writes the payload. */
     mk_code (*run)(mk_run *run, mk_err *err);
 } mk_operator;
+
+/* The payload for these arguments; the general one where a variant cannot be told. */
+const mk_field *mk_operator_fields(const mk_operator *op, const mk_json *args);
 
 /* All operators, sorted by name. */
 const mk_operator *const *mk_operators(size_t *count);

@@ -223,6 +223,47 @@ static void put_field(mk_buf *out, const mk_field *field)
 
 enum { ARGUMENTS = 1, RESULT = 2 };
 
+/* Names the choices that lead to one and the same payload: "fn: count, sum with group_by". */
+static void put_choices(mk_buf *out, const mk_operator *op, const mk_field *fields)
+{
+    mk_buf_z(out, "\"title\":\"");
+    mk_buf_z(out, op->variant_arg);
+    const char *before = ": ";
+    for (const mk_variant *v = op->variants; v->choice != NULL; v++) {
+        if (v->fields != fields)
+            continue;
+        mk_buf_z(out, before);
+        mk_buf_z(out, v->choice);
+        mk_buf_z(out, v->grouped ? " with group_by" : "");
+        before = ", ";
+    }
+    mk_buf_c(out, '"');
+}
+
+/* The first of the variants with its payload stands for all of them. */
+static bool is_first(const mk_operator *op, const mk_variant *variant)
+{
+    const mk_variant *v = op->variants;
+    while (v->fields != variant->fields)
+        v++;
+    return v == variant;
+}
+
+static void put_variants(mk_buf *out, const mk_operator *op)
+{
+    mk_buf_z(out, ",\"anyOf\":[");
+    for (const mk_variant *v = op->variants; v->choice != NULL; v++) {
+        if (!is_first(op, v))
+            continue;
+        mk_buf_z(out, v == op->variants ? "{" : ",{");
+        put_choices(out, op, v->fields);
+        mk_buf_c(out, ',');
+        put_fields(out, v->fields);
+        mk_buf_c(out, '}');
+    }
+    mk_buf_c(out, ']');
+}
+
 static void put_whole(mk_buf *out, const mk_operator *op, int part)
 {
     mk_buf_z(out, "{\"type\":\"object\",");
@@ -230,6 +271,8 @@ static void put_whole(mk_buf *out, const mk_operator *op, int part)
         put_args(out, op->args);
     else
         put_fields(out, op->fields);
+    if (part == RESULT && op->variants != NULL)
+        put_variants(out, op);
     mk_buf_c(out, '}');
 }
 

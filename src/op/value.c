@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/hash.h"
+#include "base/num.h"
+
 bool mk_is_number(const mk_json *value)
 {
     return value->kind == MK_JSON_INT || value->kind == MK_JSON_FLOAT;
@@ -149,4 +152,57 @@ bool mk_value_equal(const mk_json *a, const mk_json *b)
     case MK_JSON_OBJECT: return objects_equal(a, b);
     default: return false;
     }
+}
+
+/* ---- keys ---- */
+
+bool mk_is_scalar(const mk_json *value)
+{
+    return value->kind != MK_JSON_ARRAY && value->kind != MK_JSON_OBJECT;
+}
+
+/* Equal numbers have the same nearest double. */
+static double nearest_double(const mk_json *value)
+{
+    double d = 0.0;
+    if (value->kind == MK_JSON_FLOAT)
+        d = value->d;
+    else if (value->kind == MK_JSON_BOOL)
+        d = value->b ? 1.0 : 0.0;
+    else
+        d = value->b ? mk_double_parse(value->text) : (double)value->i;
+    return d == 0.0 ? 0.0 : d; /* -0.0 is 0.0 */
+}
+
+uint64_t mk_scalar_hash(const mk_json *value, uint64_t seed)
+{
+    if (value->kind == MK_JSON_STRING)
+        return mk_hash64(value->text.p, value->text.n, seed);
+    if (!mk_is_numeric(value))
+        return mk_mix64(seed);
+    const double d = nearest_double(value);
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return mk_mix64(bits ^ seed);
+}
+
+static int kind_rank(const mk_json *value)
+{
+    switch (value->kind) {
+    case MK_JSON_NULL: return 0;
+    case MK_JSON_BOOL: return 1;
+    case MK_JSON_FLOAT: return 2;
+    case MK_JSON_INT: return 3;
+    default: return 4;
+    }
+}
+
+int mk_key_compare(const mk_json *a, const mk_json *b)
+{
+    const int x = kind_rank(a), y = kind_rank(b);
+    if (x != y)
+        return x < y ? -1 : 1;
+    if (a->kind == MK_JSON_STRING)
+        return mk_str_cmp(a->text, b->text);
+    return a->kind == MK_JSON_NULL ? 0 : mk_number_compare(a, b, NULL);
 }

@@ -20,4 +20,14 @@ int mk_integer_compare(const mk_json *a, const mk_json *b);
 /* Equality of operators spec, 4.3; NaN equals nothing. Recursion is bounded by the reader's depth. */
 bool mk_value_equal(const mk_json *a, const mk_json *b);
 
+/* Null, boolean, number or string: what may be a key. */
+bool mk_is_scalar(const mk_json *value);
+/* Equal scalars hash alike, whatever their kinds. */
+uint64_t mk_scalar_hash(const mk_json *value, uint64_t seed);
+/* Order of keys (4.4): null, booleans, floats, integers, strings; inside a kind the natural order. */
+int mk_key_compare(const mk_json *a, const mk_json *b);
+
+/* The text form T (4.5): a string as it is, everything else as the reference writes it. */
+void mk_value_text(mk_buf *out, const mk_json *value);
+
 #endif
