@@ -44,6 +44,7 @@ extern const mk_command mk_commands_replay[];
 extern const mk_command mk_commands_log[];
 extern const mk_command mk_commands_write[];
 extern const mk_command mk_commands_call[];
+extern const mk_command mk_commands_synth[];
 
 /* ---- the store ---- */
 

@@ -234,7 +234,8 @@ static mk_code new_group(mk_agg_part *part, uint64_t key, uint32_t *group, mk_er
 static inline size_t dense_place(const mk_agg_part *part, uint32_t first, uint32_t second)
 {
     const size_t place = (size_t)first * part->dense[1] + second + 1;
-    return (first < part->dense[0]) & (second < part->dense[1]) ? place : 0;
+    const bool fits = (first < part->dense[0]) & (second < part->dense[1]);
+    return fits ? place : 0;
 }
 
 /* The group of two codes that is not in the array yet, or never will be. */

@@ -736,7 +736,7 @@ static const mk_field diff_edge_row = {
     .name = "edge", .type = MK_FIELD_OBJECT, .members = diff_edge_members};
 static const mk_field state_members[] = {
     {.name = "label", .type = MK_FIELD_STRING, .optional = true, .doc = "Label, of nodes only."},
-    {.name = "props", .type = MK_FIELD_OBJECT, .doc = "Properties."},
+    {.name = "props", .type = MK_FIELD_ANY, .doc = "Properties; an object but in logs of other programs."},
     {0},
 };
 static const mk_field change_members[] = {

@@ -254,15 +254,16 @@ static mk_code group_edges(counting *c, const walks *w, const mk_motif_lists *by
     return MK_OK;
 }
 
-/* How many of the ascending values [lo, hi) are above `bound`, by steps that double from the end, then
- * halving (Bentley and Yao 1976). */
+/* How many of the ascending values [lo, hi) are above `bound`: steps that double from the end, then halving
+ * (Bentley and Yao 1976). */
 static uint32_t count_above(const uint32_t *values, uint32_t lo, uint32_t hi, uint32_t bound)
 {
     const uint32_t end = hi;
-    for (uint32_t step = 1; hi - lo >= step && values[hi - step] > bound; step *= 2)
+    uint32_t step = 1;
+    for (; hi - lo >= step && values[hi - step] > bound; step *= 2)
         hi -= step;
-    for (uint32_t step = end - hi + 1; lo + step < hi && values[hi - step] > bound;)
-        hi -= step;
+    if (hi - lo >= step)
+        lo = hi - step + 1;
     while (lo < hi) {
         const uint32_t middle = lo + (hi - lo) / 2;
         if (values[middle] > bound)
@@ -277,8 +278,11 @@ static uint32_t count_above(const uint32_t *values, uint32_t lo, uint32_t hi, ui
 static uint32_t count_below(const uint32_t *values, uint32_t lo, uint32_t hi, uint32_t bound)
 {
     const uint32_t start = lo;
-    for (uint32_t step = 1; hi - lo >= step && values[lo + step - 1] < bound; step *= 2)
+    uint32_t step = 1;
+    for (; hi - lo >= step && values[lo + step - 1] < bound; step *= 2)
         lo += step;
+    if (hi - lo >= step)
+        hi = lo + step - 1;
     while (lo < hi) {
         const uint32_t middle = lo + (hi - lo) / 2;
         if (values[middle] < bound)
@@ -470,7 +474,8 @@ static void take_returns_of(counting *c, const walks *w, visit *visits, uint32_t
         while (merge_place(&left, out_end, in_end, &leaves) <= first.place) {
             visit *gone = &visits[leaves ? w->out.of[left.out_at].node : w->in.of[left.in_at].node];
             const bool inside = left.out_at < right.out_at || left.in_at < right.in_at;
-            leaves ? left.out_at++ : left.in_at++;
+            left.out_at += leaves;
+            left.in_at += !leaves;
             if (!inside) {
                 right = left;
             } else if (leaves) {

@@ -107,7 +107,7 @@ mk_code mk_motif_list(const mk_motif_events *events, mk_motif motif, mk_arena *a
         return MK_OK;
     mk_code rc = mk_motif__lists(events, events->src, events->dst, arena, &l.lists, err);
     for (uint32_t i = 0; rc == MK_OK && i < events->count && l.at < to; i++) {
-        if (starts[i] <= from - l.at && l.at < from)
+        if (l.at < from && starts[i] <= from - l.at)
             l.at += starts[i];
         else if (starts[i] > 0 && !list_first(&l, i))
             rc = mk_guard_result(guard, err);

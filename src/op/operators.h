@@ -11,8 +11,10 @@
     X(burst_detection) \
     X(co_active) \
     X(compute) \
+    X(count_temporal_motifs) \
     X(diff_snapshots) \
     X(entity_history) \
+    X(find_temporal_motif_instances) \
     X(graph_metric_timeseries) \
     X(neighborhood_evolution) \
     X(resolve_entities) \
