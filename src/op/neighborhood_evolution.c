@@ -119,8 +119,8 @@ static mk_code write_change(mk_run *run, const char *name, const char *total, co
                             const ids *without, bool *cut, mk_err *err)
 {
     const mk_page head = {.limit = run->page.limit, .whole = run->page.whole};
-    mk_ranked *list;
-    size_t count;
+    mk_ranked *list = NULL;
+    size_t count = 0;
     mk_span span;
     mk_code rc;
     MK_TRY(rc, difference(run, from, without, &list, &count, err));
