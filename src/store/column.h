@@ -39,6 +39,13 @@ static inline uint32_t mk_col_u32(const mk_col *col, uint32_t row)
     return (uint32_t)mk_col_get(col, row);
 }
 
+/* Asks for the row's unit, for loops that know where they go next. */
+static inline void mk_col_prefetch(const mk_col *col, uint32_t row)
+{
+    if (col->width != 0)
+        __builtin_prefetch((const char *)col->data + (size_t)row * col->width);
+}
+
 /* Packs values[0..rows). Frees nothing on failure but what it made itself. */
 MK_CHECK mk_code mk_col_build(const mk_alloc *alloc, const int64_t *values, uint32_t rows,
                               mk_col *out, mk_err *err);

@@ -521,7 +521,8 @@ mk_code mk_segment_end(mk_segment *segment, uint32_t row, uint32_t seq, mk_err *
     if (segment->merging)
         segment->late_ends[segment->late_count++] = row;
     atomic_store_explicit(&ends->seq[row], seq, memory_order_relaxed);
-    atomic_fetch_add_explicit(&ends->seq[segment->rows + row / MK_SPAN_ROWS], 1, memory_order_relaxed);
+    atomic_fetch_or_explicit(&ends->seq[segment->rows + row / MK_SPAN_ROWS],
+                             UINT32_C(1) << row % MK_SPAN_ROWS / MK_SPAN_GROUP, memory_order_relaxed);
     segment->ended++;
     return MK_OK;
 }
@@ -714,7 +715,6 @@ void mk_segment_unend(mk_segment *segment, uint32_t row)
 {
     mk_ends *ends = atomic_load_explicit(&segment->ends, memory_order_relaxed);
     atomic_store_explicit(&ends->seq[row], MK_SEQ_OPEN, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&ends->seq[segment->rows + row / MK_SPAN_ROWS], 1, memory_order_relaxed);
     segment->ended--;
     segment->merge_spoiled |= segment->merging;
     ident_restore(segment, row);

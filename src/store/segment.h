@@ -81,8 +81,11 @@ typedef struct mk_zone {
 typedef struct mk_ends {
     mk_retired retired;
     size_t size;
-    _Atomic uint32_t seq[]; /* by row, MK_SEQ_OPEN when believed; then, by span, how many have ended */
+    _Atomic uint32_t seq[]; /* by row, MK_SEQ_OPEN when believed; then one mask a span */
 } mk_ends;
+
+/* A span's mask has a bit for each 32 of its rows: whether one of them has, or had, an end. */
+#define MK_SPAN_GROUP 32u
 
 /* Smallest and largest vt_e of each span. Starts are sorted and durations mostly alike, so this finds the
  * rows that hold at an instant, or end in a window, without an order by ends. Made when first asked for. */
@@ -192,7 +195,7 @@ static inline uint32_t mk_segment_end_seq(mk_segment *segment, uint32_t row)
     return ends ? atomic_load_explicit(&ends->seq[row], memory_order_relaxed) : MK_SEQ_OPEN;
 }
 
-/* How many rows of a span have an end. */
+/* The mask of a span; 0: all its rows are believed. */
 static inline uint32_t mk_ends_in_span(mk_ends *ends, uint32_t rows, uint32_t span)
 {
     return atomic_load_explicit(&ends->seq[rows + span], memory_order_relaxed);

@@ -8,16 +8,87 @@ static bool wants(const mk_edge_filter *filter, int side)
     return filter->sides == 0 || (filter->sides & (side == 0 ? MK_SIDE_OUT : MK_SIDE_IN)) != 0;
 }
 
-static uint32_t list_lower(const mk_scan *s, const mk_col *rows, uint32_t from, uint32_t to, int64_t vt)
+#define PREFETCH_AHEAD 8u /* rows; a list leads all over the columns */
+
+/* A list as one call walks it. Rows ascend, and so do their starts. */
+typedef struct list_walk {
+    const mk_scan *scan;
+    const mk_col *rows;
+    const mk_span_ends *spans; /* NULL: not looked at */
+    const mk_edge_filter *filter;
+    uint32_t id;
+    int side;
+    bool reserved; /* rows of several classes; elsewhere both ends are users' */
+} list_walk;
+
+/* First position in [from, to) whose row is not below `row`. */
+static uint32_t list_lower(const mk_col *rows, uint32_t from, uint32_t to, uint32_t row)
 {
     while (from < to) {
         const uint32_t mid = from + (to - from) / 2;
-        if (mk_col_get(s->vt_s, mk_col_u32(rows, mid)) < vt)
+        if (mk_col_u32(rows, mid) < row)
             from = mid + 1;
         else
             to = mid;
     }
     return from;
+}
+
+/* Cuts [*from, *to) to the starts that can pass. The place of a start in the whole column is a row number, and
+ * with that the list is searched in itself. */
+static void cut_list(const mk_scan *s, const mk_edge_filter *filter, const mk_col *rows, uint32_t *from,
+                     uint32_t *to)
+{
+    const mk_start_range starts = mk_scan__starts(s, filter);
+    if (starts.hi != INT64_MAX && starts.hi <= s->segment->zone.vt_s_max)
+        *to = list_lower(rows, *from, *to, mk_col_lower(s->vt_s, starts.hi));
+    if (starts.lo != INT64_MIN && starts.lo > s->segment->zone.vt_s_min)
+        *from = list_lower(rows, *from, *to, mk_col_lower(s->vt_s, starts.lo));
+}
+
+static void prefetch_row(const list_walk *w, uint32_t row)
+{
+    const mk_scan *s = w->scan;
+    mk_col_prefetch(s->vt_s, row);
+    mk_col_prefetch(s->vt_e, row);
+    mk_col_prefetch(w->side == 0 ? s->b : s->a, row);
+    mk_col_prefetch(s->rel, row);
+    if (s->ends != NULL)
+        __builtin_prefetch((const void *)&s->ends->seq[row]);
+}
+
+/* Whether the row's span can hold one that passes, by its ends. */
+static bool span_worth(const list_walk *w, uint32_t row)
+{
+    if (w->spans == NULL)
+        return true;
+    const int64_t most = w->spans->of[row / MK_SPAN_ROWS].max;
+    return w->filter->match == MK_MATCH_OVERLAPS ? most > w->filter->vt_lo : most >= w->filter->vt_lo;
+}
+
+/* False when `each` returned false. */
+static bool walk_list(const mk_view *view, const list_walk *w, uint32_t from, uint32_t to,
+                      mk_edge_fn *each, void *ctx)
+{
+    const bool both = wants(w->filter, 0);
+    for (uint32_t i = from; i < to && i < from + PREFETCH_AHEAD; i++)
+        prefetch_row(w, mk_col_u32(w->rows, i));
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t row = mk_col_u32(w->rows, i);
+        if (i + PREFETCH_AHEAD < to)
+            prefetch_row(w, mk_col_u32(w->rows, i + PREFETCH_AHEAD));
+        if (!span_worth(w, row) || !mk_scan__visible(w->scan, row))
+            continue;
+        const mk_edge_ref ref = mk_scan__edge(w->scan, row);
+        if (w->side == 1 && ref.src == w->id && both) /* a self-loop was given by its source */
+            continue;
+        if (!mk_scan__passes(w->filter, &ref) ||
+            (w->reserved && !mk_scan__class_shown(view, ref.src, ref.dst)))
+            continue;
+        if (!each(ctx, &ref))
+            return false;
+    }
+    return true;
 }
 
 /* Edges of one side of an entity in one segment. */
@@ -29,29 +100,18 @@ static mk_code list_side(mk_view *view, uint32_t part, int side, uint32_t id,
     mk_scan s;
     mk_code rc;
     mk_segment *segment = view->state->segments[part];
+    list_walk w = {.scan = &s, .filter = filter, .id = id, .side = side,
+                   .reserved = segment->lane == MK_LANE_RESERVED_EDGE};
     MK_TRY(rc, mk_segment_group(segment, side, id, &rows, &from, &to, err));
     if (from == to)
         goto out;
     MK_TRY(rc, mk_scan__open(view, part, &s, err));
-    const mk_start_range starts = mk_scan__starts(&s, filter);
-    if (starts.hi != INT64_MAX)
-        to = list_lower(&s, rows, from, to, starts.hi);
-    if (starts.lo != INT64_MIN)
-        from = list_lower(&s, rows, from, to, starts.lo);
-    for (uint32_t i = from; i < to; i++) {
-        const uint32_t row = mk_col_u32(rows, i);
-        if (!mk_scan__visible(&s, row))
-            continue;
-        const mk_edge_ref ref = mk_scan__edge(&s, row);
-        if (side == 1 && ref.src == id && wants(filter, 0)) /* a self-loop was given by its source */
-            continue;
-        if (!mk_scan__passes(filter, &ref) || !mk_scan__class_shown(view, ref.src, ref.dst))
-            continue;
-        if (!each(ctx, &ref)) {
-            rc = MK_E_CANCELLED;
-            goto out;
-        }
-    }
+    cut_list(&s, filter, rows, &from, &to);
+    w.rows = rows;
+    if (to - from > PREFETCH_AHEAD && mk_scan__spans_help(&s, filter))
+        MK_TRY(rc, mk_segment_span_ends(segment, &w.spans, err));
+    if (!walk_list(view, &w, from, to, each, ctx))
+        rc = MK_E_CANCELLED;
 out:
     return rc;
 }

@@ -28,6 +28,8 @@ typedef struct mk_start_range {
     int64_t lo, hi; /* INT64_MIN, INT64_MAX: no bound */
 } mk_start_range;
 mk_start_range mk_scan__starts(const mk_scan *s, const mk_edge_filter *filter);
+/* Whether looking at the ends of spans can rule rows out that starts cannot: where durations differ. */
+bool mk_scan__spans_help(const mk_scan *s, const mk_edge_filter *filter);
 bool mk_scan__passes(const mk_edge_filter *filter, const mk_edge_ref *ref);
 #define MK_EDGE_LANES 3
 extern const mk_lane mk_scan__edge_lanes[MK_EDGE_LANES];

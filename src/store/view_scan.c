@@ -44,6 +44,12 @@ mk_start_range mk_scan__starts(const mk_scan *s, const mk_edge_filter *filter)
     return range;
 }
 
+bool mk_scan__spans_help(const mk_scan *s, const mk_edge_filter *filter)
+{
+    return filter->match != MK_MATCH_STARTS && filter->vt_lo != INT64_MIN &&
+           s->segment->rows > MK_SPAN_ROWS && mk_scan__starts(s, filter).lo == INT64_MIN;
+}
+
 static bool has_rel_type(const mk_edge_filter *filter, uint32_t rel_type)
 {
     for (size_t i = 0; i < filter->rel_type_count; i++)

@@ -49,9 +49,18 @@ static_assert(MK_EDGE_BLOCK == MK_SPAN_ROWS, "a block is a span");
 static bool mark_believed(const mk_scan *s, uint32_t from, uint32_t count, uint8_t *keep)
 {
     bool marked = false;
-    if (s->ends != NULL && mk_ends_in_span(s->ends, s->segment->rows, from / MK_SPAN_ROWS) != 0) {
-        for (uint32_t i = 0; i < count; i++)
-            keep[i] = atomic_load_explicit(&s->ends->seq[from + i], memory_order_relaxed) > s->seq;
+    uint32_t mask = s->ends == NULL
+                        ? 0 : mk_ends_in_span(s->ends, s->segment->rows, from / MK_SPAN_ROWS);
+    if (mask != 0)
+        memset(keep, 1, count);
+    for (; mask != 0; mask &= mask - 1) {
+        /* Rows of one group; the stretch asked for may begin or end inside it. */
+        const uint32_t group = from / MK_SPAN_ROWS * MK_SPAN_ROWS +
+                               (uint32_t)__builtin_ctz(mask) * MK_SPAN_GROUP;
+        for (uint32_t row = group; row < group + MK_SPAN_GROUP; row++)
+            if (row >= from && row < from + count)
+                keep[row - from] =
+                    atomic_load_explicit(&s->ends->seq[row], memory_order_relaxed) > s->seq;
         marked = true;
     }
     if (s->seq_s != NULL || s->seq_e != NULL) {
@@ -202,13 +211,6 @@ static void refill(const mk_edge_stream *stream, source *src)
 
 /* ---- sources ---- */
 
-/* Looking at the spans' ends pays where the window cuts by ends and durations differ. */
-static bool spans_help(const mk_scan *s, const mk_edge_filter *filter, mk_start_range starts)
-{
-    return filter->match != MK_MATCH_STARTS && filter->vt_lo != INT64_MIN &&
-           starts.lo == INT64_MIN && s->segment->rows > MK_SPAN_ROWS;
-}
-
 static mk_code add_segment(mk_edge_stream *stream, uint32_t part, mk_err *err)
 {
     source *src = &stream->sources[stream->source_count];
@@ -221,7 +223,7 @@ static mk_code add_segment(mk_edge_stream *stream, uint32_t part, mk_err *err)
                                      : mk_col_lower(src->scan.vt_s, starts.hi);
     if (src->row >= src->to)
         goto out;
-    if (spans_help(&src->scan, &stream->filter, starts))
+    if (mk_scan__spans_help(&src->scan, &stream->filter))
         MK_TRY(rc, mk_segment_span_ends(src->scan.segment, &src->spans, err));
     src->classes = src->scan.segment->lane == MK_LANE_RESERVED_EDGE;
     src->first = mk_col_get(src->scan.vt_s, src->row);
@@ -558,8 +560,10 @@ static void uncount_hidden(counting *c, const mk_scan *s, uint32_t span)
     if (clean_span(s, span) || !mark_believed(s, from, count, keep))
         return;
     for (uint32_t i = 0; i < count; i++) {
-        if (keep[i])
-            continue;
+        const uint8_t *hidden = memchr(keep + i, 0, count - i);
+        if (hidden == NULL)
+            break;
+        i = (uint32_t)(hidden - keep);
         const int64_t vt_s = mk_col_get(s->vt_s, from + i);
         const int64_t time =
             c->ends ? mk_end_of(s->segment, vt_s, mk_col_get(s->vt_e, from + i)) : vt_s;
