@@ -173,9 +173,10 @@ typedef struct mk_agg_part {
     mk_agg_map map;
     mk_agg_stretch stretch[MK_AGG_DIMS_MAX];
 
-    /* Labels of the endpoints met so far. */
-    mk_agg_map label_map; /* dense id to place in label_from */
-    uint32_t *label_from; /* where the versions of an entity start; one more than entities */
+    /* Labels of the endpoints met so far: by dense id, in pages made when first needed, a place in label_from
+     * + 1, which says where the versions of the entity start among the labels. */
+    uint32_t **label_pages;
+    uint32_t *label_from; /* one more than entities */
     size_t label_entities, label_from_cap;
     mk_agg_label *labels;
     size_t label_count, label_cap;

@@ -56,6 +56,17 @@ mk_code mk_agg__map_at(mk_agg_map *map, uint64_t key, mk_agg_slot **slot, mk_err
 
 /* ---- codes of time ---- */
 
+/* Codes of a block in one dimension. */
+typedef struct code_column {
+    const uint32_t *each; /* by row; NULL: all rows have `same` */
+    uint32_t same;
+} code_column;
+
+static uint32_t code_at(const code_column *codes, uint32_t i)
+{
+    return codes->each != NULL ? codes->each[i] : codes->same;
+}
+
 static int64_t floor_div(int64_t a, int64_t b)
 {
     const int64_t q = a / b;
@@ -110,28 +121,48 @@ static mk_agg_stretch stretch_of(const mk_agg_args *args, const mk_agg_dim *dim,
     }
 }
 
-static void time_codes(mk_agg_part *part, size_t d, const mk_edge_block *rows, uint32_t *codes)
+static code_column time_codes(mk_agg_part *part, size_t d, const mk_edge_block *rows, uint32_t *own)
 {
     const mk_agg_dim *dim = &part->job->args->dims[d];
     const int64_t *t = rows->vt_s; /* ascends */
     mk_agg_stretch s = part->stretch[d];
-    for (uint32_t from = 0, to = 0; from < rows->count; from = to) {
-        if (t[from] < s.from || t[from] >= s.to)
-            s = stretch_of(part->job->args, dim, t[from]);
-        to = rows->count;
-        if (t[to - 1] >= s.to)
-            for (to = from + 1; t[to] < s.to;)
-                to++;
-        for (uint32_t i = from; i < to; i++)
-            codes[i] = s.code;
+    if (t[0] < s.from || t[0] >= s.to)
+        s = stretch_of(part->job->args, dim, t[0]);
+    const bool same = t[rows->count - 1] < s.to;
+    for (uint32_t i = 0; !same && i < rows->count; i++) {
+        if (t[i] >= s.to)
+            s = stretch_of(part->job->args, dim, t[i]);
+        own[i] = s.code;
     }
     part->stretch[d] = s;
+    return (code_column){.each = same ? NULL : own, .same = s.code};
 }
 
 /* ---- labels ---- */
 
+#define LABEL_PAGE 4096u /* entities */
+
+/* Where the place of an entity's versions is noted; 0: they were not asked for yet. */
+static mk_code label_place(mk_agg_part *part, uint32_t id, uint32_t **place, mk_err *err)
+{
+    if (part->label_pages == NULL) {
+        const size_t pages = part->job->entity_count / LABEL_PAGE + 1;
+        part->label_pages = mk_arena_get0(part->arena, pages * sizeof *part->label_pages);
+        if (part->label_pages == NULL)
+            return mk_fail_nomem(err);
+    }
+    uint32_t **page = &part->label_pages[id / LABEL_PAGE];
+    if (*page == NULL) {
+        *page = mk_arena_get0(part->arena, LABEL_PAGE * sizeof **page);
+        if (*page == NULL)
+            return mk_fail_nomem(err);
+    }
+    *place = &(*page)[id % LABEL_PAGE];
+    return MK_OK;
+}
+
 /* Appends the believed versions of an entity that is met for the first time. */
-static mk_code load_labels(mk_agg_part *part, uint32_t id, mk_err *err)
+static mk_code load_labels(mk_agg_part *part, uint32_t id, uint32_t *place, mk_err *err)
 {
     mk_node_ref *refs;
     size_t count;
@@ -149,6 +180,7 @@ static mk_code load_labels(mk_agg_part *part, uint32_t id, mk_err *err)
     }
     part->label_from[0] = 0;
     part->label_from[++part->label_entities] = (uint32_t)part->label_count;
+    *place = (uint32_t)part->label_entities;
 out:
     return rc;
 }
@@ -169,16 +201,13 @@ static uint32_t upper(const mk_agg_label *versions, uint32_t from, uint32_t to, 
 /* Label of the version that is valid at t: the last one in scan order, if several are. MK_NO_ID: none. */
 static mk_code label_at(mk_agg_part *part, uint32_t id, int64_t t, uint32_t *label, mk_err *err)
 {
-    mk_agg_slot *slot;
+    uint32_t *place = NULL;
     mk_code rc;
     *label = MK_NO_ID;
-    MK_TRY(rc, mk_agg__map_at(&part->label_map, id, &slot, err));
-    if (slot->number == MK_NO_ID) {
-        const uint32_t number = (uint32_t)part->label_entities;
-        MK_TRY(rc, load_labels(part, id, err));
-        slot->number = number;
-    }
-    const uint32_t from = part->label_from[slot->number], to = part->label_from[slot->number + 1];
+    MK_TRY(rc, label_place(part, id, &place, err));
+    if (*place == 0)
+        MK_TRY(rc, load_labels(part, id, place, err));
+    const uint32_t from = part->label_from[*place - 1], to = part->label_from[*place];
     for (uint32_t i = upper(part->labels, from, to, t); i > from; i--) {
         const mk_agg_label *version = &part->labels[i - 1];
         if (version->reach <= t)
@@ -204,18 +233,18 @@ out:
 
 /* ---- groups ---- */
 
-/* Codes of a dimension: a column of the block as it is, or `own` filled. */
+/* `own` is room for codes that the block does not have as a column. */
 static mk_code codes_of(mk_agg_part *part, size_t d, const mk_edge_block *rows, uint32_t *own,
-                        const uint32_t **codes, mk_err *err)
+                        code_column *codes, mk_err *err)
 {
-    *codes = own;
+    *codes = (code_column){.each = own};
     switch (part->job->args->dims[d].kind) {
-    case MK_DIM_REL_TYPE: *codes = rows->rel_type; break;
-    case MK_DIM_SRC: *codes = rows->src; break;
-    case MK_DIM_DST: *codes = rows->dst; break;
+    case MK_DIM_REL_TYPE: codes->each = rows->rel_type; break;
+    case MK_DIM_SRC: codes->each = rows->src; break;
+    case MK_DIM_DST: codes->each = rows->dst; break;
     case MK_DIM_SRC_LABEL: return label_codes(part, rows, rows->src, own, err);
     case MK_DIM_DST_LABEL: return label_codes(part, rows, rows->dst, own, err);
-    default: time_codes(part, d, rows, own); break;
+    default: *codes = time_codes(part, d, rows, own); break;
     }
     return MK_OK;
 }
@@ -267,22 +296,55 @@ mk_code mk_agg__group_of(mk_agg_part *part, uint64_t key, uint32_t *group, mk_er
     return find_group(part, (uint32_t)(key >> 32), (uint32_t)key, group, err);
 }
 
+/* Groups by the array where only dimension d differs among the rows. True when some are not in it. */
+static bool look_up_one(const mk_agg_part *part, const code_column codes[MK_AGG_DIMS_MAX], size_t d,
+                        uint32_t count, uint32_t *group)
+{
+    const uint32_t *const table = part->table, *const each = codes[d].each;
+    const uint32_t same = codes[1 - d].same;
+    const uint32_t bound = same < part->dense[1 - d] ? part->dense[d] : 0;
+    const size_t step = d == 0 ? part->dense[1] : 1;
+    const size_t base = (d == 0 ? same : (size_t)same * part->dense[1]) + 1;
+    bool missing = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t place = each[i] < bound ? base + each[i] * step : 0;
+        group[i] = table[place] - 1;
+        missing |= group[i] == MK_NO_ID;
+    }
+    return missing;
+}
+
+static bool look_up_two(const mk_agg_part *part, const code_column codes[MK_AGG_DIMS_MAX], uint32_t count,
+                        uint32_t *group)
+{
+    bool missing = false;
+    for (uint32_t i = 0; i < count; i++) {
+        group[i] = part->table[dense_place(part, codes[0].each[i], codes[1].each[i])] - 1;
+        missing |= group[i] == MK_NO_ID;
+    }
+    return missing;
+}
+
 mk_code mk_agg__groups(mk_agg_part *part, const mk_edge_block *rows, uint32_t *group, mk_err *err)
 {
-    static const uint32_t zeros[MK_EDGE_BLOCK];
     uint32_t own[MK_AGG_DIMS_MAX][MK_EDGE_BLOCK];
-    const uint32_t *codes[MK_AGG_DIMS_MAX] = {zeros, zeros};
+    code_column codes[MK_AGG_DIMS_MAX] = {{.each = NULL}, {.each = NULL}};
     mk_code rc = MK_OK;
     for (size_t d = 0; d < part->job->args->dim_count; d++)
         MK_TRY(rc, codes_of(part, d, rows, own[d], &codes[d], err));
-    bool missing = false; /* some of them are not in the array */
-    for (uint32_t i = 0; i < rows->count; i++) {
-        group[i] = part->table[dense_place(part, codes[0][i], codes[1][i])] - 1;
-        missing |= group[i] == MK_NO_ID;
+    const bool differs[] = {codes[0].each != NULL, codes[1].each != NULL};
+    if (!differs[0] && !differs[1]) {
+        MK_TRY(rc, find_group(part, codes[0].same, codes[1].same, &group[0], err));
+        for (uint32_t i = 1; i < rows->count; i++)
+            group[i] = group[0];
+        goto out;
     }
+    const bool missing = differs[0] && differs[1]
+                             ? look_up_two(part, codes, rows->count, group)
+                             : look_up_one(part, codes, differs[1], rows->count, group);
     for (uint32_t i = 0; missing && i < rows->count; i++)
         if (group[i] == MK_NO_ID)
-            MK_TRY(rc, find_group(part, codes[0][i], codes[1][i], &group[i], err));
+            MK_TRY(rc, find_group(part, code_at(&codes[0], i), code_at(&codes[1], i), &group[i], err));
 out:
     return rc;
 }
@@ -314,8 +376,7 @@ mk_code mk_agg__part_open(mk_agg_part *part, mk_agg_job *job, mk_arena *arena, c
                           .vt_lo = vt_lo,
                           .vt_hi = vt_hi,
                           .guard = *guard,
-                          .map = {.arena = arena, .seed = mk_entropy64()},
-                          .label_map = {.arena = arena, .seed = mk_entropy64()}};
+                          .map = {.arena = arena, .seed = mk_entropy64()}};
     for (size_t d = 0; d < MK_AGG_DIMS_MAX; d++)
         part->stretch[d] = (mk_agg_stretch){.from = 1, .to = 0};
     /* Pairs are dropped later when only one way occurs, so there may be more of them here. */

@@ -3,7 +3,8 @@
  * MEAN of the operators spec, 4.2: an exact quotient as long as all values are integers of any size, and
  * from the first float on the exactly rounded sum divided by the count. Sums are kept exact, as arrays of
  * 32-bit digits in 64-bit cells, so neither order nor grouping of the values can show in the result.
- * Source: R. Neal 2015, "Fast exact summation using small and large superaccumulators"; Knuth, vol. 2, 4.3.1. */
+ * Source: R. Neal 2015, "Fast exact summation using small and large superaccumulators"; Knuth, vol. 2,
+ * 4.3.1. */
 #ifndef MK_OP_AGGREGATE_MEAN_H
 #define MK_OP_AGGREGATE_MEAN_H
 

@@ -612,7 +612,9 @@ mk_code mk_agg__state_value(const mk_agg_part *part, size_t a, uint32_t group, m
         *out = as_int((int64_t)count);
         break;
     case MK_AGG_DISTINCT:
-        *out = as_int(state->any != NULL ? (int64_t)set_count(&state->sets[group], part->job->entity_count) : 1);
+        *out = as_int(1);
+        if (state->any != NULL)
+            *out = as_int((int64_t)set_count(&state->sets[group], part->job->entity_count));
         break;
     case MK_AGG_MIN:
     case MK_AGG_MAX:

@@ -6,8 +6,6 @@
  * the last in scan order stands for it (O-24). The rest is a table of identities with a version on either
  * side. Eids cost a hash each, so lists are selected by a heap of the page's size.
  * Source: operators spec, 7.3; O-16. */
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "op/operators.h"
 #include "op/snapshot_subgraph.h"
@@ -15,11 +13,17 @@
 
 /* ---- edges by identity ---- */
 
+/* A version without what its identity says already; a million of them are common. */
+typedef struct edge_at {
+    int64_t vt_s;
+    uint32_t part, row;
+} edge_at;
+
 typedef struct edge_change {
     uint32_t src, dst, rel_type;
+    bool has[2]; /* a version at the earlier, the later instant */
     int64_t disc;
-    bool has[2];         /* a version at the earlier, the later instant */
-    mk_edge_ref at[2];
+    edge_at at[2];
 } edge_change;
 
 typedef struct node_change {
@@ -28,9 +32,10 @@ typedef struct node_change {
     mk_node_ref at[2];
 } node_change;
 
-/* Open addressing from a hash to places in an array that grows. */
+/* Open addressing from a hash to places in an array that grows. A slot has the hash's upper half beside the
+ * place, so that other identities are passed over, and the table grows, without a look at the array. */
 typedef struct table {
-    uint32_t *slots; /* place + 1; 0: free */
+    uint64_t *slots; /* tag and place + 1; 0: free */
     size_t mask, used;
 } table;
 
@@ -62,50 +67,52 @@ static uint64_t edge_hash(const diff *d, uint32_t src, uint32_t dst, uint32_t re
     return mk_mix64(h ^ (uint64_t)disc ^ ((uint64_t)rel << 40));
 }
 
-/* Room for one more; places are put in again by `hash_of`. */
-static mk_code table_room(diff *d, table *t, uint64_t (*hash_of)(const diff *d, uint32_t place))
+static uint32_t slot_place(uint64_t slot) { return (uint32_t)slot - 1; }
+static uint64_t slot_of(uint64_t hash, uint32_t place) { return hash >> 32 << 32 | (place + 1); }
+/* Where the search for a tag begins. */
+static size_t slot_start(const table *t, uint64_t hash) { return (size_t)(hash >> 32) & t->mask; }
+
+static mk_code table_room(diff *d, table *t)
 {
     if (t->slots != NULL && (t->used + 1) * 4 <= (t->mask + 1) * 3)
         return MK_OK;
-    const size_t count = t->slots != NULL ? (t->mask + 1) * 2 : 256;
-    uint32_t *slots = mk_arena_get0(d->arena, count * sizeof *slots);
-    if (slots == NULL)
+    const table old = *t;
+    const size_t count = old.slots != NULL ? (old.mask + 1) * 4 : 1024;
+    size_t size;
+    t->slots = mk_size_mul(count, sizeof *t->slots, &size) ? mk_arena_get0(d->arena, size) : NULL;
+    if (t->slots == NULL)
         return mk_fail_nomem(d->err);
-    for (size_t i = 0; t->slots != NULL && i <= t->mask; i++) {
-        if (t->slots[i] == 0)
-            continue;
-        size_t at = hash_of(d, t->slots[i] - 1) & (count - 1);
-        while (slots[at] != 0)
-            at = (at + 1) & (count - 1);
-        slots[at] = t->slots[i];
-    }
-    t->slots = slots;
     t->mask = count - 1;
+    for (size_t i = 0; old.slots != NULL && i <= old.mask; i++) {
+        if (old.slots[i] == 0)
+            continue;
+        size_t at = slot_start(t, old.slots[i]);
+        while (t->slots[at] != 0)
+            at = (at + 1) & t->mask;
+        t->slots[at] = old.slots[i];
+    }
     return MK_OK;
 }
 
-static uint64_t edge_hash_at(const diff *d, uint32_t place)
-{
-    const edge_change *e = &d->edges[place];
-    return edge_hash(d, e->src, e->dst, e->rel_type, e->disc);
-}
-
-static uint64_t node_hash_at(const diff *d, uint32_t place)
-{
-    return mk_mix64(d->seed ^ d->nodes[place].uid);
-}
-
 /* The slot of an identity, or the free one where it belongs. */
-static uint32_t *edge_slot(const diff *d, const mk_edge_ref *ref, int64_t disc)
+static uint64_t *edge_slot(const diff *d, const mk_edge_ref *ref, int64_t disc, uint64_t hash)
 {
     const table *t = &d->edge_table;
-    size_t at = edge_hash(d, ref->src, ref->dst, ref->rel_type, disc) & t->mask;
+    size_t at = slot_start(t, hash);
     for (; t->slots[at] != 0; at = (at + 1) & t->mask) {
-        const edge_change *e = &d->edges[t->slots[at] - 1];
+        if (t->slots[at] >> 32 != hash >> 32)
+            continue;
+        const edge_change *e = &d->edges[slot_place(t->slots[at])];
         if (e->src == ref->src && e->dst == ref->dst && e->rel_type == ref->rel_type && e->disc == disc)
             break;
     }
     return &t->slots[at];
+}
+
+static mk_edge_ref ref_of(const edge_change *e, int side)
+{
+    return (mk_edge_ref){.vt_s = e->at[side].vt_s, .src = e->src, .dst = e->dst, .rel_type = e->rel_type,
+                         .part = e->at[side].part, .row = e->at[side].row};
 }
 
 /* Whether `a` comes before `b` in scan order. */
@@ -125,11 +132,13 @@ static mk_code offer(diff *d, edge_change *e, int side, const mk_edge_ref *ref)
 {
     bool before = true;
     mk_code rc = MK_OK;
-    if (e->has[side])
-        rc = comes_before(d, &e->at[side], ref, &before);
+    if (e->has[side]) {
+        const mk_edge_ref there = ref_of(e, side);
+        rc = comes_before(d, &there, ref, &before);
+    }
     if (rc == MK_OK && before) {
         e->has[side] = true;
-        e->at[side] = *ref;
+        e->at[side] = (edge_at){ref->vt_s, ref->part, ref->row};
     }
     return rc;
 }
@@ -141,17 +150,18 @@ static mk_code take_edge(diff *d, int side, const mk_edge_ref *ref)
     if (!in_scope(d, ref->src) || !in_scope(d, ref->dst))
         return MK_OK;
     MK_TRY(rc, mk_view_edge_disc(d->view, ref, &disc, d->err));
-    MK_TRY(rc, table_room(d, &d->edge_table, edge_hash_at));
-    uint32_t *slot = edge_slot(d, ref, disc);
+    MK_TRY(rc, table_room(d, &d->edge_table));
+    const uint64_t hash = edge_hash(d, ref->src, ref->dst, ref->rel_type, disc);
+    uint64_t *slot = edge_slot(d, ref, disc, hash);
     if (*slot == 0) {
         MK_TRY(rc, mk_op_grow(d->arena, (void **)&d->edges, &d->edge_cap, d->edge_count + 1,
                               sizeof *d->edges, d->err));
         d->edges[d->edge_count] = (edge_change){
             .src = ref->src, .dst = ref->dst, .rel_type = ref->rel_type, .disc = disc};
-        *slot = (uint32_t)++d->edge_count;
+        *slot = slot_of(hash, (uint32_t)d->edge_count++);
         d->edge_table.used++;
     }
-    rc = offer(d, &d->edges[*slot - 1], side, ref);
+    rc = offer(d, &d->edges[slot_place(*slot)], side, ref);
 out:
     return rc;
 }
@@ -189,34 +199,27 @@ static bool meet_lasting(void *ctx, const mk_edge_ref *ref)
     if (ref->vt_s > d->lo || ref->vt_e <= d->hi)
         return mk_guard_ok(d->guard);
     d->rc = mk_view_edge_disc(d->view, ref, &disc, d->err);
-    const uint32_t *slot = d->rc == MK_OK ? edge_slot(d, ref, disc) : NULL;
-    for (int side = 0; slot != NULL && *slot != 0 && side < 2 && d->rc == MK_OK; side++)
-        d->rc = offer(d, &d->edges[*slot - 1], side, ref);
+    if (d->rc != MK_OK)
+        return false;
+    const uint64_t *slot =
+        edge_slot(d, ref, disc, edge_hash(d, ref->src, ref->dst, ref->rel_type, disc));
+    for (int side = 0; *slot != 0 && side < 2 && d->rc == MK_OK; side++)
+        d->rc = offer(d, &d->edges[slot_place(*slot)], side, ref);
     return d->rc == MK_OK && mk_guard_ok(d->guard);
-}
-
-static int by_id(const void *x, const void *y)
-{
-    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    return a < b ? -1 : a > b;
 }
 
 static mk_code gather_lasting(diff *d)
 {
     const mk_edge_filter filter = {.vt_lo = d->lo, .vt_hi = d->lo + 1, .sides = MK_SIDE_OUT};
-    size_t size;
-    uint32_t *sources = mk_size_mul(d->edge_count, sizeof *sources, &size)
-                            ? mk_arena_get(d->arena, size) : NULL;
-    if (sources == NULL)
+    uint8_t *read = mk_arena_get0(d->arena, (size_t)mk_view_entity_count(d->view) + 1);
+    if (read == NULL)
         return mk_fail_nomem(d->err);
-    for (size_t i = 0; i < d->edge_count; i++)
-        sources[i] = d->edges[i].src;
-    if (d->edge_count > 0)
-        qsort(sources, d->edge_count, sizeof *sources, by_id);
     for (size_t i = 0; i < d->edge_count; i++) {
-        if (i > 0 && sources[i] == sources[i - 1])
+        const uint32_t src = d->edges[i].src;
+        if (read[src])
             continue;
-        const mk_code rc = mk_view_edges_of(d->view, sources[i], &filter, meet_lasting, d, d->err);
+        read[src] = 1;
+        const mk_code rc = mk_view_edges_of(d->view, src, &filter, meet_lasting, d, d->err);
         if (d->rc != MK_OK)
             return d->rc;
         if (rc != MK_OK)
@@ -230,19 +233,20 @@ static mk_code gather_lasting(diff *d)
 static mk_code take_node(diff *d, int side, const mk_node_ref *ref)
 {
     mk_code rc;
-    MK_TRY(rc, table_room(d, &d->node_table, node_hash_at));
-    size_t at = mk_mix64(d->seed ^ ref->uid) & d->node_table.mask;
-    uint32_t *slots = d->node_table.slots;
-    while (slots[at] != 0 && d->nodes[slots[at] - 1].uid != ref->uid)
+    MK_TRY(rc, table_room(d, &d->node_table));
+    const uint64_t hash = mk_mix64(d->seed ^ ref->uid);
+    uint64_t *slots = d->node_table.slots;
+    size_t at = slot_start(&d->node_table, hash);
+    while (slots[at] != 0 && d->nodes[slot_place(slots[at])].uid != ref->uid)
         at = (at + 1) & d->node_table.mask;
     if (slots[at] == 0) {
         MK_TRY(rc, mk_op_grow(d->arena, (void **)&d->nodes, &d->node_cap, d->node_count + 1,
                               sizeof *d->nodes, d->err));
         d->nodes[d->node_count] = (node_change){.uid = ref->uid};
-        slots[at] = (uint32_t)++d->node_count;
+        slots[at] = slot_of(hash, (uint32_t)d->node_count++);
         d->node_table.used++;
     }
-    node_change *node = &d->nodes[slots[at] - 1];
+    node_change *node = &d->nodes[slot_place(slots[at])];
     node->has[side] = true;
     node->at[side] = *ref;
 out:
@@ -393,7 +397,7 @@ out:
     return rc;
 }
 
-static bool same_row(const mk_edge_ref *a, const mk_edge_ref *b)
+static bool same_row(const edge_at *a, const edge_at *b)
 {
     return a->part == b->part && a->row == b->row;
 }
@@ -406,8 +410,10 @@ static mk_code vids_equal(diff *d, const edge_change *e, bool *equal)
     *equal = same_row(&e->at[0], &e->at[1]);
     if (*equal || e->at[0].vt_s != e->at[1].vt_s)
         return MK_OK;
-    for (int side = 0; side < 2; side++)
-        MK_TRY(rc, mk_view_edge_ids(d->view, &e->at[side], eid, vid[side], d->err));
+    for (int side = 0; side < 2; side++) {
+        const mk_edge_ref ref = ref_of(e, side);
+        MK_TRY(rc, mk_view_edge_ids(d->view, &ref, eid, vid[side], d->err));
+    }
     *equal = memcmp(vid[0], vid[1], sizeof vid[0]) == 0;
 out:
     return rc;
@@ -422,8 +428,10 @@ static mk_code edge_changed(diff *d, const edge_change *e, bool *changed)
     MK_TRY(rc, vids_equal(d, e, &equal));
     if (equal)
         goto out;
-    for (int side = 0; side < 2; side++)
-        MK_TRY(rc, mk_view_edge_props(d->view, &e->at[side], &props[side], d->err));
+    for (int side = 0; side < 2; side++) {
+        const mk_edge_ref ref = ref_of(e, side);
+        MK_TRY(rc, mk_view_edge_props(d->view, &ref, &props[side], d->err));
+    }
     rc = props_differ(d, props[0], props[1], changed);
 out:
     return rc;
@@ -503,7 +511,8 @@ static mk_code sort_edges(diff *d, bool forward, size_t limit, changes *c)
             MK_TRY(rc, edge_changed(d, e, &wanted));
         if (!wanted)
             continue;
-        MK_TRY(rc, mk_view_edge_eid(d->view, &e->at[e->has[0] ? 0 : 1], item.eid, d->err));
+        const mk_edge_ref ref = ref_of(e, e->has[0] ? 0 : 1);
+        MK_TRY(rc, mk_view_edge_eid(d->view, &ref, item.eid, d->err));
         select_one(&c->edges[list], &item);
         if (!mk_guard_ok(d->guard))
             return mk_guard_result(d->guard, d->err);
@@ -598,12 +607,13 @@ out:
     return rc;
 }
 
-static mk_code write_edge_state(writer *w, const mk_edge_ref *ref, mk_err *err)
+static mk_code write_edge_state(writer *w, const edge_change *e, int side, mk_err *err)
 {
+    const mk_edge_ref ref = ref_of(e, side);
     mk_buf *text = &w->run->out->text;
     mk_str props;
     mk_code rc;
-    MK_TRY(rc, mk_view_edge_props(w->run->view, ref, &props, err));
+    MK_TRY(rc, mk_view_edge_props(w->run->view, &ref, &props, err));
     mk_buf_z(text, "{\"props\":");
     MK_TRY(rc, mk_payload_json(w->run->out, props, err));
     mk_buf_c(text, '}');
@@ -635,11 +645,11 @@ static mk_code write_changed_edge(writer *w, size_t i, mk_err *err)
     mk_buf *text = &w->run->out->text;
     mk_code rc;
     mk_buf_z(text, "{\"from\":");
-    MK_TRY(rc, write_edge_state(w, &e->at[!w->forward], err));
+    MK_TRY(rc, write_edge_state(w, e, !w->forward, err));
     mk_buf_z(text, ",\"id\":");
     mk_canon_string(text, (mk_str){item->eid, 24});
     mk_buf_z(text, ",\"kind\":\"edge\",\"to\":");
-    MK_TRY(rc, write_edge_state(w, &e->at[w->forward], err));
+    MK_TRY(rc, write_edge_state(w, e, w->forward, err));
     mk_buf_c(text, '}');
 out:
     return rc;

@@ -30,47 +30,35 @@ out:
 
 /* ---- glue ---- */
 
-/* The eid of an edge as last written in one of the three places of a row: rows in a row share edges. */
+/* The edge last written in one of the three places of a row: rows that follow each other share edges. */
 typedef struct written {
     bool known;
     uint32_t place;
-    char eid[24], vid[24];
+    char eid[24];
 } written;
-
-static mk_code read_eid(mk_run *run, const mk_motif_events *events, uint32_t place, written *w, mk_err *err)
-{
-    if (w->known && w->place == place)
-        return MK_OK;
-    const uint32_t *ids = events->ids, src = events->src[place], dst = events->dst[place];
-    const mk_edge_ref ref = {.vt_s = events->vt_s[place],
-                             .src = ids != NULL ? ids[src] : src,
-                             .dst = ids != NULL ? ids[dst] : dst,
-                             .rel_type = events->rel_type[place],
-                             .part = events->part[place],
-                             .row = events->row[place]};
-    w->known = true;
-    w->place = place;
-    return mk_view_edge_ids(run->view, &ref, w->eid, w->vid, err);
-}
 
 static mk_code write_edge(mk_run *run, const mk_motif_events *events, uint32_t place, written *w,
                           mk_err *err)
 {
-    const uint32_t *ids = events->ids, src = events->src[place], dst = events->dst[place];
+    const mk_edge_ref ref = mk_motif_edge(events, place);
     mk_buf *text = &run->out->text;
-    const mk_code rc = read_eid(run, events, place, w, err);
+    mk_code rc = MK_OK;
+    if (!w->known || w->place != place)
+        rc = mk_view_edge_eid(run->view, &ref, w->eid, err);
     if (rc != MK_OK)
         return rc;
+    w->known = true;
+    w->place = place;
     mk_buf_z(text, "{\"dst\":");
-    mk_canon_string(text, mk_view_uid(run->view, ids != NULL ? ids[dst] : dst));
+    mk_canon_string(text, mk_view_uid(run->view, ref.dst));
     mk_buf_z(text, ",\"eid\":\"");
     mk_buf_put(text, w->eid, sizeof w->eid);
     mk_buf_z(text, "\",\"rel_type\":");
-    mk_canon_string(text, mk_view_name(run->view, events->rel_type[place]));
+    mk_canon_string(text, mk_view_name(run->view, ref.rel_type));
     mk_buf_z(text, ",\"src\":");
-    mk_canon_string(text, mk_view_uid(run->view, ids != NULL ? ids[src] : src));
+    mk_canon_string(text, mk_view_uid(run->view, ref.src));
     mk_buf_z(text, ",\"t\":");
-    mk_buf_i64(text, events->vt_s[place]);
+    mk_buf_i64(text, ref.vt_s);
     mk_buf_c(text, '}');
     return MK_OK;
 }

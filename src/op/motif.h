@@ -39,8 +39,11 @@ typedef struct mk_motif_events {
     uint32_t *limit;     /* first place whose event starts more than delta after this one */
     const uint32_t *ids; /* dense id of a node number; NULL: the same */
     int64_t *vt_s;
-    uint32_t *rel_type, *part, *row; /* for mk_view_edge_ids */
+    uint32_t *rel_type, *part, *row; /* see mk_motif_edge */
 } mk_motif_events;
+
+/* The edge at a place, for the view's functions; its end is not known and stays 0. */
+mk_edge_ref mk_motif_edge(const mk_motif_events *events, uint32_t place);
 
 #define MK_MOTIF_EVENTS_MAX 5000000u /* without a filter; operators spec, 7.6 */
 

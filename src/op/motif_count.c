@@ -38,23 +38,33 @@ typedef struct counting {
 
 /* ---- lists ---- */
 
-/* Counting sort; at[] first holds the ends of the lists before, one place further on. */
+/* Where lists by `key` begin; at[n + 1] is where list n begins, for now, and at[0] unset: dealing out moves
+ * each place on to where it belongs. NULL when there is no memory. */
+static uint32_t *list_starts(const mk_motif_events *events, const uint32_t *key, mk_arena *arena)
+{
+    const uint32_t count = events->count, nodes = events->nodes;
+    uint32_t *at = mk_arena_get0(arena, ((size_t)nodes + 2) * sizeof *at);
+    if (at == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        at[key[i] + 2]++;
+    for (uint32_t n = 3; n < nodes + 2; n++)
+        at[n] += at[n - 1];
+    return at;
+}
+
 mk_code mk_motif__lists(const mk_motif_events *events, const uint32_t *key, const uint32_t *other,
                         mk_arena *arena, mk_motif_lists *out, mk_err *err)
 {
-    const uint32_t count = events->count, nodes = events->nodes;
-    out->at = mk_motif__get(arena, (size_t)nodes + 2, sizeof *out->at);
-    out->of = mk_motif__get(arena, count, sizeof *out->of);
-    if (out->at == NULL || out->of == NULL)
+    const uint32_t count = events->count;
+    uint32_t *restrict at = list_starts(events, key, arena);
+    mk_motif_step *restrict of = mk_motif__get(arena, (size_t)count + 1, sizeof *of);
+    if (at == NULL || of == NULL)
         return mk_fail_nomem(err);
-    memset(out->at, 0, ((size_t)nodes + 2) * sizeof *out->at);
-    uint32_t *next = out->at + 1, *sizes = out->at + 2;
+    of[count] = (mk_motif_step){UINT32_MAX, 0};
     for (uint32_t i = 0; i < count; i++)
-        sizes[key[i]]++;
-    for (uint32_t n = 1; n < nodes; n++)
-        sizes[n] += sizes[n - 1];
-    for (uint32_t i = 0; i < count; i++)
-        out->of[next[key[i]]++] = (mk_motif_step){i, other[i]};
+        of[at[key[i] + 1]++] = (mk_motif_step){i, other[i]};
+    *out = (mk_motif_lists){at, of};
     return MK_OK;
 }
 
@@ -82,7 +92,7 @@ static mk_code count_stars(counting *c, mk_err *err)
         uint32_t back = to;
         if (to - from < 3)
             continue;
-        if (!mk_motif__spend(c->guard, to - from))
+        if (!mk_guard_done(c->guard, to - from))
             return mk_guard_result(c->guard, err);
         for (uint32_t k = to; k-- > from;) {
             const mk_motif_step step = out.of[k];
@@ -139,7 +149,7 @@ static mk_code count_pingpongs(counting *c, mk_err *err)
         uint32_t back = to;
         if (to - from < 3)
             continue;
-        if (!mk_motif__spend(c->guard, to - from))
+        if (!mk_guard_done(c->guard, to - from))
             return mk_guard_result(c->guard, err);
         for (uint32_t k = to; k-- > from;) {
             const mk_motif_step step = lists.of[k];
@@ -164,295 +174,293 @@ static mk_code count_pingpongs(counting *c, mk_err *err)
 
 /* ---- walks ---- */
 
-/* Edges out of the node that an edge enters, within delta after it: of[from] to of[to]. */
-typedef struct reach {
-    uint32_t from, to;
-} reach;
+/* An edge that is followed in time: the edges out of its head behind it are of[from] to of[end], those within
+ * its limit come first, and there is at least one. */
+typedef struct opening {
+    uint32_t first, limit; /* places in event order */
+    uint32_t from, end;
+} opening;
 
 typedef struct walks {
-    mk_motif_lists out, in;
-    reach *reach;      /* by place in out.of */
+    mk_motif_lists out;
+    uint32_t *from;    /* by place in out.of: the first edge out of its head that comes behind it */
+    opening *openings; /* in event order */
+    uint32_t opening_count;
     uint32_t *cursors; /* room for a number by node */
 } walks;
 
+/* Where the lists of edges out of each node begin. */
 static void restart(const counting *c, const walks *w)
 {
     memcpy(w->cursors, w->out.at, (size_t)c->events->nodes * sizeof *w->cursors);
 }
 
-/* One pass in event order finds `from`: the edges of a list that came before are those it has passed. A
- * second one, which runs ahead to the limit, finds `to`. */
+/* In event order, the edges of a list that came before an event are those that the pass has seen. Whether an
+ * edge is followed is as good as random, so none of this branches. */
+static void fill_walks(const mk_motif_events *events, walks *w)
+{
+    const uint32_t *src = events->src, *dst = events->dst, *limits = events->limit, *at = w->out.at;
+    const mk_motif_step *of = w->out.of;
+    const uint32_t count = events->count;
+    uint32_t *restrict now = w->cursors, *restrict from = w->from;
+    opening *restrict openings = w->openings;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t next = now[dst[i]], end = at[dst[i] + 1];
+        from[now[src[i]]++] = next;
+        openings[n] = (opening){i, limits[i], next, end};
+        /* of[] has one member more than there are events, which begins no list. */
+        n += (next < end) & (of[next].place < limits[i]);
+    }
+    w->opening_count = n;
+}
+
 static mk_code find_walks(counting *c, walks *w, mk_err *err)
 {
     const mk_motif_events *events = c->events;
-    const uint32_t count = events->count;
-    mk_code rc;
-
-    MK_TRY(rc, mk_motif__lists(events, events->src, events->dst, c->arena, &w->out, err));
-    MK_TRY(rc, mk_motif__lists(events, events->dst, events->src, c->arena, &w->in, err));
-    w->reach = mk_motif__get(c->arena, count, sizeof *w->reach);
+    const size_t count = (size_t)events->count + 1;
+    mk_code rc = mk_motif__lists(events, events->src, events->dst, c->arena, &w->out, err);
+    w->from = mk_motif__get(c->arena, count, sizeof *w->from);
+    w->openings = mk_motif__get(c->arena, count, sizeof *w->openings);
     w->cursors = mk_motif__get(c->arena, events->nodes, sizeof *w->cursors);
-    uint32_t *ahead = mk_motif__get(c->arena, events->nodes, sizeof *ahead);
-    if (w->reach == NULL || w->cursors == NULL || ahead == NULL) {
-        rc = mk_fail_nomem(err);
-        goto out;
-    }
+    if (rc != MK_OK || w->from == NULL || w->openings == NULL || w->cursors == NULL)
+        return mk_fail_nomem(err);
     restart(c, w);
-    memcpy(ahead, w->cursors, (size_t)events->nodes * sizeof *ahead);
-    for (uint32_t i = 0, limit = 0; i < count; i++) {
-        while (limit < events->limit[i])
-            ahead[events->src[limit++]]++;
-        w->reach[w->cursors[events->src[i]]++] =
-            (reach){w->cursors[events->dst[i]], ahead[events->dst[i]]};
-    }
-
-out:
-    return rc;
-}
-
-/* Whether any edge out of u can be followed in time. */
-static bool any_walk(const walks *w, uint32_t u)
-{
-    for (uint32_t k = w->out.at[u]; k < w->out.at[u + 1]; k++)
-        if (w->reach[k].from < w->reach[k].to)
-            return true;
-    return false;
+    fill_walks(events, w);
+    return MK_OK;
 }
 
 /* ---- triangles ---- */
 
-/* The edges between one centre and a neighbour that may close a triangle now: places[lo] to places[hi],
- * ascending. `nearest` is the place of the one that decides whether there is any. */
-typedef struct closing {
-    uint32_t nearest, lo, hi;
-} closing;
+/* The edges between a centre and one neighbour: edges[lo] to edges[hi], in event order. */
+typedef struct run {
+    uint32_t lo, hi;
+} run;
 
+/* Their first and last place, which is all that most walks look at. */
+typedef struct stretch {
+    uint32_t first, last;
+} stretch;
+
+static const stretch no_stretch = {.first = UINT32_MAX};
+
+/* What closes walks: the edges into each node for cycles, those out of it for shortcuts, the ones with the
+ * same other end side by side; and the openings by the node they start from. */
 typedef struct closings {
-    uint32_t *places; /* of the edges at each node in turn, those with one neighbour side by side */
-    uint32_t *where;  /* by place: where it stands in `places` */
-    closing *by_node;
+    bool cycles;
+    const uint32_t *at;
+    mk_motif_step *edges;
+    stretch *stretches; /* by node, for the centre at hand; no_stretch where there are none */
+    run *runs;          /* the same */
+    uint32_t *openings_at;
+    opening *openings;
 } closings;
 
-/* Sorts the edges at each node by their other end: they are taken in the order of lists by that end and
- * dealt out to lists like `own`. */
-static mk_code group_edges(counting *c, const walks *w, const mk_motif_lists *by_other,
-                           const mk_motif_lists *own, closings *out, mk_err *err)
+/* The edges at each node sorted by their other end: they are taken in the order of lists by that end, and
+ * dealt out to lists that begin at `at`. */
+static void deal_edges(const mk_motif_lists *by_other, uint32_t nodes, const uint32_t *at,
+                       uint32_t *restrict next, mk_motif_step *restrict edges)
 {
-    const uint32_t count = c->events->count, nodes = c->events->nodes;
-    out->places = mk_motif__get(c->arena, count, sizeof *out->places);
-    out->where = mk_motif__get(c->arena, count, sizeof *out->where);
-    out->by_node = mk_motif__get(c->arena, nodes, sizeof *out->by_node);
-    if (out->places == NULL || out->where == NULL || out->by_node == NULL)
+    memcpy(next, at, (size_t)nodes * sizeof *next);
+    for (uint32_t other = 0; other < nodes; other++)
+        for (uint32_t k = by_other->at[other]; k < by_other->at[other + 1]; k++) {
+            const mk_motif_step step = by_other->of[k];
+            edges[next[step.node]++] = (mk_motif_step){step.place, other};
+        }
+}
+
+static mk_code group_edges(counting *c, const walks *w, closings *out, mk_err *err)
+{
+    const mk_motif_events *events = c->events;
+    mk_motif_lists in = {0};
+    const mk_code rc = mk_motif__lists(events, events->dst, events->src, c->arena, &in, err);
+    out->edges = mk_motif__get(c->arena, events->count, sizeof *out->edges);
+    out->runs = mk_motif__get(c->arena, events->nodes, sizeof *out->runs);
+    out->stretches = mk_motif__get(c->arena, events->nodes, sizeof *out->stretches);
+    if (rc != MK_OK || out->edges == NULL || out->runs == NULL || out->stretches == NULL)
         return mk_fail_nomem(err);
-    memcpy(w->cursors, own->at, (size_t)nodes * sizeof *w->cursors);
-    for (uint32_t k = 0; k < count; k++) {
-        const mk_motif_step step = by_other->of[k];
-        const uint32_t at = w->cursors[step.node]++;
-        out->places[at] = step.place;
-        out->where[step.place] = at;
-    }
+    out->at = out->cycles ? in.at : w->out.at;
+    deal_edges(out->cycles ? &w->out : &in, events->nodes, out->at, w->cursors, out->edges);
+    for (uint32_t n = 0; n < events->nodes; n++)
+        out->stretches[n] = no_stretch;
     return MK_OK;
 }
 
-/* How many of the ascending values [lo, hi) are above `bound`: steps that double from the end, then halving
- * (Bentley and Yao 1976). */
-static uint32_t count_above(const uint32_t *values, uint32_t lo, uint32_t hi, uint32_t bound)
+static mk_code group_openings(counting *c, const walks *w, closings *out, mk_err *err)
 {
-    const uint32_t end = hi;
-    uint32_t step = 1;
-    for (; hi - lo >= step && values[hi - step] > bound; step *= 2)
-        hi -= step;
-    if (hi - lo >= step)
-        lo = hi - step + 1;
+    const uint32_t *src = c->events->src, count = w->opening_count, nodes = c->events->nodes;
+    uint32_t *restrict at = mk_arena_get0(c->arena, ((size_t)nodes + 2) * sizeof *at);
+    opening *restrict openings = mk_motif__get(c->arena, count, sizeof *openings);
+    if (at == NULL || openings == NULL)
+        return mk_fail_nomem(err);
+    for (uint32_t i = 0; i < count; i++)
+        at[src[w->openings[i].first] + 2]++;
+    for (uint32_t n = 3; n < nodes + 2; n++)
+        at[n] += at[n - 1];
+    for (uint32_t i = 0; i < count; i++)
+        openings[at[src[w->openings[i].first] + 1]++] = w->openings[i];
+    out->openings_at = at;
+    out->openings = openings;
+    return MK_OK;
+}
+
+static void open_runs(closings *cl, uint32_t centre)
+{
+    const uint32_t from = cl->at[centre], to = cl->at[centre + 1];
+    for (uint32_t k = to; k-- > from;) {
+        cl->stretches[cl->edges[k].node].first = cl->edges[k].place;
+        cl->runs[cl->edges[k].node].lo = k;
+    }
+    for (uint32_t k = from; k < to; k++) {
+        cl->stretches[cl->edges[k].node].last = cl->edges[k].place;
+        cl->runs[cl->edges[k].node].hi = k + 1;
+    }
+}
+
+static void close_runs(closings *cl, uint32_t centre)
+{
+    for (uint32_t k = cl->at[centre]; k < cl->at[centre + 1]; k++)
+        cl->stretches[cl->edges[k].node] = no_stretch;
+}
+
+/* The first of edges[lo] to edges[hi] that is not before `place`. */
+static uint32_t seek(const mk_motif_step *edges, uint32_t lo, uint32_t hi, uint32_t place)
+{
     while (lo < hi) {
         const uint32_t middle = lo + (hi - lo) / 2;
-        if (values[middle] > bound)
-            hi = middle;
-        else
-            lo = middle + 1;
-    }
-    return end - lo;
-}
-
-/* How many of them are below it, from the start. */
-static uint32_t count_below(const uint32_t *values, uint32_t lo, uint32_t hi, uint32_t bound)
-{
-    const uint32_t start = lo;
-    uint32_t step = 1;
-    for (; hi - lo >= step && values[lo + step - 1] < bound; step *= 2)
-        lo += step;
-    if (hi - lo >= step)
-        hi = lo + step - 1;
-    while (lo < hi) {
-        const uint32_t middle = lo + (hi - lo) / 2;
-        if (values[middle] < bound)
+        if (edges[middle].place < place)
             lo = middle + 1;
         else
             hi = middle;
     }
-    return lo - start;
+    return lo;
 }
 
-/* The edge w->u that comes next in time may close cycles from now on. */
-static inline void admit(closings *cl, mk_motif_step step)
-{
-    closing *edges = &cl->by_node[step.node];
-    const uint32_t at = cl->where[step.place];
-    if (edges->nearest == 0)
-        edges->lo = at;
-    edges->hi = at + 1;
-    edges->nearest = step.place;
-}
+#define SHORT_RUN 32u /* up to here looking at all is cheaper than two searches that guess wrong */
 
-/* Cycles u->v->w->u. While the edges out of u go by in time, those into u are admitted as far as the
- * limit, and each walk u->v->w finds its closing edges by w: admitted ones behind the second edge. */
-static mk_code cycles_of(counting *c, const walks *w, closings *cl, uint32_t u, bool minus, mk_err *err)
+/* How many edges of a run lie behind `after` and before `before`. */
+static uint32_t count_between(const mk_motif_step *edges, run r, uint32_t after, uint32_t before)
 {
-    const mk_motif_step *out = w->out.of, *in = w->in.of;
-    const uint32_t in_end = w->in.at[u + 1];
-    uint32_t next = w->in.at[u];
-    for (uint32_t k = w->out.at[u]; k < w->out.at[u + 1]; k++) {
-        const reach r = w->reach[k];
-        const uint32_t first = out[k].place, limit = c->events->limit[first];
-        uint64_t sum = 0;
-        if (r.from == r.to)
-            continue;
-        if (!mk_motif__spend(c->guard, r.to - r.from))
-            return mk_guard_result(c->guard, err);
-        for (; next < in_end && in[next].place < limit; next++)
-            if (in[next].place > first)
-                admit(cl, in[next]);
-        for (uint32_t f = r.from; f < r.to; f++) {
-            const closing *edges = &cl->by_node[out[f].node];
-            if (edges->nearest > out[f].place)
-                sum += count_above(cl->places, edges->lo, edges->hi, out[f].place);
-        }
-        if (sum != 0 && minus)
-            tally_sub(&c->tally, first, sum);
-        else if (sum != 0)
-            tally_add(&c->tally, first, sum);
+    if (r.hi - r.lo <= SHORT_RUN) {
+        uint32_t count = 0;
+        for (uint32_t k = r.lo; k < r.hi; k++)
+            count += (edges[k].place > after) & (edges[k].place < before);
+        return count;
     }
-    for (uint32_t k = w->in.at[u]; k < next; k++)
-        cl->by_node[in[k].node].nearest = 0;
+    const uint32_t lo = seek(edges, r.lo, r.hi, after + 1);
+    return seek(edges, lo, r.hi, before) - lo;
+}
+
+/* Walks u->v->w of one opening whose ends are joined: for cycles by an edge w->u behind them and within the
+ * limit, otherwise by an edge u->w between their two. Returns where the walks end. */
+static inline uint32_t close_opening(const closings *cl, const mk_motif_step *out, opening o, bool cycles,
+                                     uint64_t *sum)
+{
+    const stretch *stretches = cl->stretches;
+    uint32_t f = o.from;
+    *sum = 0;
+    for (; f < o.end && out[f].place < o.limit; f++) {
+        const stretch s = stretches[out[f].node];
+        const uint32_t after = cycles ? out[f].place : o.first;
+        const uint32_t before = cycles ? o.limit : out[f].place;
+        if ((s.last > after) & (s.first < before))
+            *sum += count_between(cl->edges, cl->runs[out[f].node], after, before);
+    }
+    return f;
+}
+
+/* All walks from u. They are taken out of the tally when `minus`. */
+static mk_code close_walks(counting *c, const walks *w, closings *cl, uint32_t u, bool minus, mk_err *err)
+{
+    open_runs(cl, u);
+    for (uint32_t i = cl->openings_at[u]; i < cl->openings_at[u + 1]; i++) {
+        const opening o = cl->openings[i];
+        uint64_t sum;
+        const uint32_t end = cl->cycles ? close_opening(cl, w->out.of, o, true, &sum)
+                                        : close_opening(cl, w->out.of, o, false, &sum);
+        if (minus)
+            tally_sub(&c->tally, o.first, sum);
+        else
+            tally_add(&c->tally, o.first, sum);
+        if (!mk_guard_done(c->guard, end - o.from))
+            return mk_guard_result(c->guard, err);
+    }
+    close_runs(cl, u);
     return MK_OK;
 }
 
-static mk_code count_cycles(counting *c, walks *w, bool minus, mk_err *err)
+static mk_code count_triangles(counting *c, const walks *w, bool cycles, bool minus, mk_err *err)
 {
-    closings cl;
-    mk_code rc = group_edges(c, w, &w->out, &w->in, &cl, err);
-    if (rc != MK_OK)
-        return rc;
-    memset(cl.by_node, 0, (size_t)c->events->nodes * sizeof *cl.by_node);
-    for (uint32_t u = 0; u < c->events->nodes && rc == MK_OK; u++)
-        if (w->in.at[u] < w->in.at[u + 1] && any_walk(w, u))
-            rc = cycles_of(c, w, &cl, u, minus, err);
-    return rc;
-}
-
-/* All edges out of u by their head, none passed yet. */
-static void admit_all(closings *cl, const walks *w, uint32_t u)
-{
-    for (uint32_t k = w->out.at[u]; k < w->out.at[u + 1]; k++) {
-        const mk_motif_step step = w->out.of[k];
-        closing *edges = &cl->by_node[step.node];
-        const uint32_t at = cl->where[step.place];
-        if (edges->nearest == UINT32_MAX) {
-            edges->nearest = step.place;
-            edges->lo = at;
-        }
-        edges->hi = at + 1;
-    }
-}
-
-/* The edge that begins at `at` in the list of its head is passed. */
-static inline void pass_edge(closings *cl, closing *edges, uint32_t at)
-{
-    edges->lo = at + 1;
-    edges->nearest = edges->lo < edges->hi ? cl->places[edges->lo] : UINT32_MAX;
-}
-
-/* Triangles u->v, u->w, v->w: each walk u->v->w has the edges u->w between its two. */
-static mk_code shortcuts_of(counting *c, const walks *w, closings *cl, uint32_t u, mk_err *err)
-{
-    const mk_motif_step *out = w->out.of;
-    admit_all(cl, w, u);
-    for (uint32_t k = w->out.at[u]; k < w->out.at[u + 1]; k++) {
-        const reach r = w->reach[k];
-        const uint32_t first = out[k].place;
-        uint64_t sum = 0;
-        pass_edge(cl, &cl->by_node[out[k].node], cl->where[first]);
-        if (!mk_motif__spend(c->guard, r.to - r.from))
-            return mk_guard_result(c->guard, err);
-        for (uint32_t f = r.from; f < r.to; f++) {
-            const closing *edges = &cl->by_node[out[f].node];
-            if (edges->nearest < out[f].place)
-                sum += count_below(cl->places, edges->lo, edges->hi, out[f].place);
-        }
-        if (sum != 0)
-            tally_add(&c->tally, first, sum);
-    }
-    for (uint32_t k = w->out.at[u]; k < w->out.at[u + 1]; k++)
-        cl->by_node[out[k].node].nearest = UINT32_MAX;
-    return MK_OK;
-}
-
-static mk_code count_shortcuts(counting *c, walks *w, mk_err *err)
-{
-    closings cl;
-    mk_code rc = group_edges(c, w, &w->in, &w->out, &cl, err);
-    if (rc != MK_OK)
-        return rc;
-    memset(cl.by_node, 0xFF, (size_t)c->events->nodes * sizeof *cl.by_node);
-    for (uint32_t u = 0; u < c->events->nodes && rc == MK_OK; u++)
-        if (w->out.at[u + 1] - w->out.at[u] > 1 && any_walk(w, u))
-            rc = shortcuts_of(c, w, &cl, u, err);
+    closings cl = {.cycles = cycles};
+    mk_code rc;
+    MK_TRY(rc, group_edges(c, w, &cl, err));
+    MK_TRY(rc, group_openings(c, w, &cl, err));
+    for (uint32_t u = 0; u < c->events->nodes; u++)
+        if (cl.at[u] < cl.at[u + 1] && cl.openings_at[u] < cl.openings_at[u + 1])
+            MK_TRY(rc, close_walks(c, w, &cl, u, minus, err));
+out:
     return rc;
 }
 
 /* ---- paths ---- */
 
-/* Walks u->v->w->x with w other than u, x still any node: for each of the first two edges a difference of
- * places in the list of w. */
-static mk_code count_long_walks(counting *c, walks *w, mk_err *err)
+/* Walks u->v->w->x with w other than u, x still any node. In event order the lists are kept where they stand
+ * at the limit, so for each walk of two edges the third ones are a difference of places in one list. */
+static mk_code count_long_walks(counting *c, const walks *w, mk_err *err)
 {
-    const mk_motif_events *events = c->events;
+    const uint32_t *src = c->events->src, *from = w->from;
     const mk_motif_step *out = w->out.of;
-    uint32_t *own = mk_motif__get(c->arena, events->nodes, sizeof *own);
-    uint32_t *ahead = w->cursors, limit = 0;
-    if (own == NULL)
-        return mk_fail_nomem(err);
+    uint32_t *restrict ahead = w->cursors;
+    uint32_t seen = 0;
     restart(c, w);
-    memcpy(own, ahead, (size_t)events->nodes * sizeof *own);
-    for (uint32_t i = 0; i < events->count; i++) {
-        const uint32_t u = events->src[i];
-        const reach r = w->reach[own[u]++];
+    for (uint32_t i = 0; i < w->opening_count; i++) {
+        const opening o = w->openings[i];
+        const uint32_t u = src[o.first];
+        uint32_t f = o.from;
         uint64_t sum = 0;
-        while (limit < events->limit[i])
-            ahead[events->src[limit++]]++;
-        if (!mk_motif__spend(c->guard, r.to - r.from))
+        for (; seen < o.limit; seen++)
+            ahead[src[seen]]++;
+        for (; f < o.end && out[f].place < o.limit; f++)
+            sum += (ahead[out[f].node] - from[f]) & -(uint32_t)(out[f].node != u);
+        tally_add(&c->tally, o.first, sum);
+        if (!mk_guard_done(c->guard, f - o.from))
             return mk_guard_result(c->guard, err);
-        for (uint32_t f = r.from; f < r.to; f++) {
-            const uint32_t node = out[f].node;
-            sum += node != u ? ahead[node] - w->reach[f].from : 0;
-        }
-        tally_add(&c->tally, i, sum);
     }
     return MK_OK;
 }
 
-/* The lists of edges out of and into one node, gone through together. */
-typedef struct merge {
-    const mk_motif_step *out, *in;
-    uint32_t out_at, in_at;
-} merge;
+/* An edge at a node. */
+typedef struct stop {
+    uint32_t place;
+    uint32_t node;  /* the other end times two; 1 is added to edges into the node */
+    uint32_t limit; /* of an edge into the node that is an opening; otherwise 0 */
+} stop;
 
-static inline uint32_t merge_place(const merge *m, uint32_t out_end, uint32_t in_end, bool *leaves)
+/* All edges at each node in event order: of[at[n]] to of[at[n + 1]]. */
+typedef struct stops {
+    uint32_t *at;
+    stop *of;
+} stops;
+
+static mk_code both_ways(counting *c, const walks *w, stops *lists, mk_err *err)
 {
-    const uint32_t a = m->out_at < out_end ? m->out[m->out_at].place : UINT32_MAX;
-    const uint32_t b = m->in_at < in_end ? m->in[m->in_at].place : UINT32_MAX;
-    *leaves = a < b;
-    return *leaves ? a : b;
+    const mk_motif_events *events = c->events;
+    const uint32_t *src = events->src, *dst = events->dst, count = events->count;
+    uint32_t *restrict at = list_starts(events, dst, c->arena);
+    stop *restrict of = mk_motif__get(c->arena, (size_t)count * 2, sizeof *of);
+    if (at == NULL || of == NULL)
+        return mk_fail_nomem(err);
+    for (uint32_t n = 0; n < events->nodes; n++)
+        at[n + 1] += w->out.at[n];
+    for (uint32_t i = 0, next = 0; i < count; i++) {
+        /* Behind the last opening stands a free one, in which `first` is no place that comes up again. */
+        const uint32_t opens = w->openings[next].first == i && next < w->opening_count;
+        of[at[src[i] + 1]++] = (stop){i, dst[i] * 2, 0};
+        of[at[dst[i] + 1]++] = (stop){i, src[i] * 2 + 1, w->openings[next].limit & -opens};
+        next += opens;
+    }
+    *lists = (stops){at, of};
+    return MK_OK;
 }
 
 /* What a window around a centre holds of one neighbour. */
@@ -461,75 +469,79 @@ typedef struct visit {
     uint32_t out, in;
 } visit;
 
-/* Walks u->v->w->v with w other than u, which are no paths. */
-static void take_returns_of(counting *c, const walks *w, visit *visits, uint32_t v)
+/* An edge comes in at the late end of the window; the result is by how much its returns grow. */
+static inline uint64_t visit_add(visit *visits, uint32_t node)
 {
-    const uint32_t out_end = w->out.at[v + 1], in_end = w->in.at[v + 1];
-    merge left = {w->out.of, w->in.of, w->out.at[v], w->in.at[v]}, right = left;
+    visit *at = &visits[node >> 1];
+    const uint64_t returns = at->out & -(uint64_t)(node & 1);
+    at->out += !(node & 1);
+    at->in += node & 1;
+    at->returns += returns;
+    return returns;
+}
+
+/* An edge goes out at the early end. */
+static inline uint64_t visit_drop(visit *visits, uint32_t node)
+{
+    visit *at = &visits[node >> 1];
+    const uint64_t returns = at->in & ((uint64_t)(node & 1) - 1);
+    at->out -= !(node & 1);
+    at->in -= node & 1;
+    at->returns -= returns;
+    return returns;
+}
+
+/* Walks u->v->w->v with w other than u, which are no paths, by their first edge: returns to v in the window
+ * behind it, but for those from u. */
+static void take_returns_of(counting *c, const stops *lists, visit *visits, uint32_t v)
+{
+    const stop *of = lists->of;
+    const uint32_t end = lists->at[v + 1];
+    uint32_t left = lists->at[v], right = left;
     uint64_t returns = 0;
-    bool leaves;
-    for (uint32_t k = w->in.at[v]; k < in_end; k++) {
-        const mk_motif_step first = w->in.of[k];
-        const uint32_t limit = c->events->limit[first.place];
-        while (merge_place(&left, out_end, in_end, &leaves) <= first.place) {
-            visit *gone = &visits[leaves ? w->out.of[left.out_at].node : w->in.of[left.in_at].node];
-            const bool inside = left.out_at < right.out_at || left.in_at < right.in_at;
-            left.out_at += leaves;
-            left.in_at += !leaves;
-            if (!inside) {
-                right = left;
-            } else if (leaves) {
-                gone->out--;
-                gone->returns -= gone->in;
-                returns -= gone->in;
-            } else {
-                gone->in--;
-            }
-        }
-        while (merge_place(&right, out_end, in_end, &leaves) < limit) {
-            visit *come = &visits[leaves ? w->out.of[right.out_at++].node
-                                         : w->in.of[right.in_at++].node];
-            if (leaves) {
-                come->out++;
-            } else {
-                come->in++;
-                come->returns += come->out;
-                returns += come->out;
-            }
-        }
-        tally_sub(&c->tally, first.place, returns - visits[first.node].returns);
+    for (uint32_t k = left; k < end; k++) {
+        const uint32_t limit = of[k].limit;
+        if (limit == 0)
+            continue;
+        for (; left <= k && left < right; left++)
+            returns -= visit_drop(visits, of[left].node);
+        left = k + 1;
+        right = right < left ? left : right;
+        for (; right < end && of[right].place < limit; right++)
+            returns += visit_add(visits, of[right].node);
+        tally_sub(&c->tally, of[k].place, returns - visits[of[k].node >> 1].returns);
     }
-    for (; left.out_at < right.out_at; left.out_at++)
-        visits[w->out.of[left.out_at].node] = (visit){0};
-    for (; left.in_at < right.in_at; left.in_at++)
-        visits[w->in.of[left.in_at].node] = (visit){0};
+    for (; left < right; left++)
+        visits[of[left].node >> 1] = (visit){0};
 }
 
 static mk_code take_returns(counting *c, const walks *w, mk_err *err)
 {
     const uint32_t nodes = c->events->nodes;
+    stops lists;
     visit *visits = mk_arena_get0(c->arena, (size_t)nodes * sizeof *visits);
-    if (visits == NULL)
+    const mk_code rc = both_ways(c, w, &lists, err);
+    if (rc != MK_OK || visits == NULL)
         return mk_fail_nomem(err);
     for (uint32_t v = 0; v < nodes; v++) {
-        const uint32_t out = w->out.at[v + 1] - w->out.at[v], in = w->in.at[v + 1] - w->in.at[v];
-        if (out == 0 || in < 2)
+        const uint32_t out = w->out.at[v + 1] - w->out.at[v], all = lists.at[v + 1] - lists.at[v];
+        if (out == 0 || all < out + 2)
             continue;
-        if (!mk_motif__spend(c->guard, (size_t)out + in))
+        if (!mk_guard_done(c->guard, all))
             return mk_guard_result(c->guard, err);
-        take_returns_of(c, w, visits, v);
+        take_returns_of(c, &lists, visits, v);
     }
     return MK_OK;
 }
 
 /* Paths are the walks of three edges whose nodes all differ: those that return to their second node and
  * those that return to their first are taken out. */
-static mk_code count_paths(counting *c, walks *w, mk_err *err)
+static mk_code count_paths(counting *c, const walks *w, mk_err *err)
 {
     mk_code rc;
     MK_TRY(rc, count_long_walks(c, w, err));
     MK_TRY(rc, take_returns(c, w, err));
-    rc = count_cycles(c, w, true, err);
+    rc = count_triangles(c, w, true, true, err);
 out:
     return rc;
 }
@@ -543,8 +555,8 @@ static mk_code count_by_walks(counting *c, mk_motif motif, mk_err *err)
     if (rc != MK_OK)
         return rc;
     switch (motif) {
-    case MK_MOTIF_TRIANGLE_CYCLIC: return count_cycles(c, &w, false, err);
-    case MK_MOTIF_TRIANGLE_ACYCLIC_1: return count_shortcuts(c, &w, err);
+    case MK_MOTIF_TRIANGLE_CYCLIC: return count_triangles(c, &w, true, false, err);
+    case MK_MOTIF_TRIANGLE_ACYCLIC_1: return count_triangles(c, &w, false, false, err);
     default: return count_paths(c, &w, err);
     }
 }

@@ -24,14 +24,4 @@ MK_CHECK mk_code mk_motif__lists(const mk_motif_events *events, const uint32_t *
 /* Room for `count` elements of `size` bytes; NULL when there is none. */
 void *mk_motif__get(mk_arena *arena, size_t count, size_t size);
 
-/* `units` of work are about to be done; false when the call must end. */
-static inline bool mk_motif__spend(mk_guard *guard, size_t units)
-{
-    if (units < guard->countdown) {
-        guard->countdown -= (uint32_t)units;
-        return guard->tripped == MK_OK;
-    }
-    return mk_guard__look(guard);
-}
-
 #endif

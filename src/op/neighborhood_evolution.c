@@ -252,7 +252,7 @@ static const mk_field fields_neighborhood_evolution[] = {
 const mk_operator mk_operator_neighborhood_evolution = {
     .name = "neighborhood_evolution",
     .group = "graph",
-    .summary = "whom an entity gained and lost between two instants, and its degree on the way",
+    .summary = "neighbours gained and lost between two instants, and the degree on the way",
     .help = "A neighbour shares an edge with the entity, in either direction, that is valid at the "
             "instant; whether the neighbour itself is valid does not matter.",
     .example = "{\"t1\":11,\"t2\":27,\"uid\":\"a\"}",

@@ -5,12 +5,60 @@
 #include "base/sha256.h"
 #include "store/internal.h"
 
+/* Names short and plain enough, which nearly all are, are written into a buffer on the stack. */
+#define PLAIN_MAX 48u
+
+/* Appends the text in quotes; false, with *p anywhere, when it is long or has something to escape. */
+static bool put_plain(char **p, mk_str text)
+{
+    char *to = *p;
+    bool plain = text.n <= PLAIN_MAX;
+    *to++ = '"';
+    for (size_t i = 0; plain && i < text.n; i++) {
+        const unsigned char c = (unsigned char)text.p[i];
+        plain = c >= 0x20 && c != '"' && c != '\\';
+        to[i] = (char)c;
+    }
+    to[text.n <= PLAIN_MAX ? text.n : 0] = '"';
+    *p = to + text.n + 1;
+    return plain;
+}
+
+/* The canonical list of four plain texts; 0 when one of them is not. */
+static size_t plain_identity(const mk_store *store, uint32_t src, uint32_t dst, uint32_t rel,
+                             mk_str disc, char text[4 * (PLAIN_MAX + 3) + 2])
+{
+    char *p = text;
+    *p++ = '[';
+    if (!put_plain(&p, mk_dict_text(&store->entities, src)))
+        return 0;
+    *p++ = ',';
+    if (!put_plain(&p, mk_dict_text(&store->entities, dst)))
+        return 0;
+    *p++ = ',';
+    if (!put_plain(&p, mk_dict_text(&store->names, rel)))
+        return 0;
+    *p++ = ',';
+    if (!put_plain(&p, disc))
+        return 0;
+    *p++ = ']';
+    return (size_t)(p - text);
+}
+
 mk_code mk_ids__eid(const mk_store *store, mk_buf *scratch, uint32_t src, uint32_t dst,
                     uint32_t rel, int64_t disc, char eid[24], mk_err *err)
 {
     char digits[MK_DISC_TEXT_MAX];
     bool null;
     const mk_str disc_text = mk_names__disc_text(store, disc, digits, &null);
+    char plain[4 * (PLAIN_MAX + 3) + 2];
+    const size_t size = null ? 0 : plain_identity(store, src, dst, rel, disc_text, plain);
+    if (size > 0) {
+        uint8_t sha[32];
+        mk_sha256_of(plain, size, sha);
+        mk_hex(eid, sha, 12);
+        return MK_OK;
+    }
     mk_buf_clear(scratch);
     mk_buf_c(scratch, '[');
     mk_canon_string(scratch, mk_dict_text(&store->entities, src));

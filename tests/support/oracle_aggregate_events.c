@@ -272,7 +272,10 @@ static bool in_cohort(const mk_json *filter, const model_row *row)
     return is(role, "src") ? src : is(role, "dst") ? dst : src || dst;
 }
 
-static bool is_number(const mk_json *v) { return v != NULL && (v->kind == MK_JSON_INT || v->kind == MK_JSON_FLOAT); }
+static bool is_number(const mk_json *v)
+{
+    return v != NULL && (v->kind == MK_JSON_INT || v->kind == MK_JSON_FLOAT);
+}
 
 /* A long double of the x86 kind holds every int64 and every double, so comparing those is exact. Larger
  * integers occur in one size only, far from all else. */
@@ -501,7 +504,7 @@ static void put_mean_of_props(const mk_json *const *values, size_t n, mk_buf *ou
         floats |= v->kind == MK_JSON_FLOAT;
         paper_expand(&e, (double)real(v));
         if (v->kind == MK_JSON_INT)
-            paper_add(sum, v->b ? v->text : (mk_str){text, (size_t)snprintf(text, 32, "%lld", (long long)v->i)});
+            paper_add(sum, v->b ? v->text : (mk_str){text, mk_i64_text(text, v->i)});
     }
     if (floats) {
         oracle_put_float(out, paper_round(&e) / (double)n);

@@ -230,27 +230,33 @@ static void test_aggregate__fixture_f_gives_the_printed_vectors(void **state)
     world w;
     make_f(&w);
     world_expect(&w, "aggregate_events",
-                 "{\"group_by\":[],\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"mean\",\"of\":\"vt_s\"}]" WINDOW,
+                 "{\"group_by\":[],\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"mean\","
+                 "\"of\":\"vt_s\"}]" WINDOW,
                  "{\"cursor\":null,\"rows\":[{\"count\":4,\"mean_vt_s\":17.0}],\"rows_total\":1,"
                  "\"truncated\":false}");
     assert_string_equal(w.result.digest, "31b40c1e1bc46d5acec55f17b700a39cab801a680d6b613b9344bd5b9afb1526");
     world_expect(&w, "aggregate_events",
-                 "{\"group_by\":[{\"dim\":\"rel_type\"}],\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"mean\","
-                 "\"of\":\"duration\"},{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"w\"},{\"agg\":\"max_gap\"}]" WINDOW,
+                 "{\"group_by\":[{\"dim\":\"rel_type\"}],\"aggregates\":[{\"agg\":\"count\"},"
+                 "{\"agg\":\"mean\","
+                 "\"of\":\"duration\"},{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"w\"},"
+                 "{\"agg\":\"max_gap\"}]" WINDOW,
                  "{\"cursor\":null,\"prop_coercion\":{\"w\":1},\"rows\":[{\"count\":2,\"max_gap\":5,"
                  "\"mean_duration\":12.5,\"mean_prop_w\":1.75,\"rel_type\":\"R\"},{\"count\":2,\"max_gap\":7,"
                  "\"mean_duration\":1.0,\"mean_prop_w\":4,\"rel_type\":\"S\"}],\"rows_total\":2,"
                  "\"truncated\":false}");
     assert_string_equal(w.result.digest, "d7fb5f4e6a77b746dd1383d434e27138b24470b09500aa4a06d22d7434e27ab1");
     world_expect(&w, "aggregate_events",
-                 "{\"group_by\":[{\"dim\":\"time_bucket\"},{\"dim\":\"label\",\"role\":\"dst\"}],\"stride\":20,"
+                 "{\"group_by\":[{\"dim\":\"time_bucket\"},{\"dim\":\"label\",\"role\":\"dst\"}],"
+                 "\"stride\":20,"
                  "\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"count_distinct\",\"of\":\"src\"}]" WINDOW,
                  "{\"cursor\":null,\"rows\":[{\"count\":1,\"distinct_src\":1,\"dst_label\":\"M\",\"t_a\":0,"
                  "\"t_b\":20},{\"count\":2,\"distinct_src\":1,\"dst_label\":\"N\",\"t_a\":0,\"t_b\":20},{"
-                 "\"count\":1,\"distinct_src\":1,\"dst_label\":\"N\",\"t_a\":20,\"t_b\":40}],\"rows_total\":3,"
+                 "\"count\":1,\"distinct_src\":1,\"dst_label\":\"N\",\"t_a\":20,\"t_b\":40}],"
+                 "\"rows_total\":3,"
                  "\"truncated\":false}");
     world_expect(&w, "aggregate_events",
-                 "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"day_of_week\",\"tz_offset_minutes\":-60}],"
+                 "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"day_of_week\","
+                 "\"tz_offset_minutes\":-60}],"
                  "\"aggregates\":[{\"agg\":\"max_in_window\",\"span\":6},{\"agg\":\"max_session_span\","
                  "\"gap\":5}]" WINDOW,
                  "{\"cursor\":null,\"rows\":[{\"day_of_week\":\"Wednesday\",\"max_in_window\":2,"
@@ -271,7 +277,8 @@ static void test_aggregate__pairs_show_the_order_of_registration(void **state)
     world_expect(&w, "aggregate_events",
                  "{" ENDS ",\"pair_mode\":\"undirected\",\"aggregates\":[{\"agg\":\"count\"},{\"agg\":"
                  "\"count_distinct\",\"of\":\"src\"},{\"agg\":\"count_distinct\",\"of\":\"dst\"}]" WINDOW,
-                 "{\"cursor\":null,\"rows\":[{\"count\":1,\"distinct_dst\":1,\"distinct_src\":1,\"dst\":\"x\","
+                 "{\"cursor\":null,\"rows\":[{\"count\":1,\"distinct_dst\":1,\"distinct_src\":1,"
+                 "\"dst\":\"x\","
                  "\"src\":\"y\"},{\"count\":1,\"distinct_dst\":1,\"distinct_src\":1,\"dst\":\"a\",\"src\":"
                  "\"z\"},{\"count\":2,\"distinct_dst\":1,\"distinct_src\":1,\"dst\":\"y\",\"src\":\"z\"}],"
                  "\"rows_total\":3,\"truncated\":false}");
@@ -319,11 +326,13 @@ static void test_aggregate__the_first_of_equal_values_is_shown(void **state)
         const bool is_int = mk_view_uid(view, first).p[0] == 'x';
         mk_view_close(view);
         snprintf(expected, sizeof expected,
-                 "{\"cursor\":null,\"prop_coercion\":{\"w\":0},\"rows\":[{\"max_prop_w\":%s,\"min_prop_w\":%s}],"
+                 "{\"cursor\":null,\"prop_coercion\":{\"w\":0},\"rows\":[{\"max_prop_w\":%s,"
+                 "\"min_prop_w\":%s}],"
                  "\"rows_total\":1,\"truncated\":false}",
                  is_int ? "1" : "1.0", is_int ? "1" : "1.0");
         world_expect(&w, "aggregate_events",
-                     "{\"group_by\":[],\"aggregates\":[{\"agg\":\"min\",\"of\":\"prop\",\"prop\":\"w\"},{\"agg\":"
+                     "{\"group_by\":[],\"aggregates\":[{\"agg\":\"min\",\"of\":\"prop\",\"prop\":\"w\"},"
+                     "{\"agg\":"
                      "\"max\",\"of\":\"prop\",\"prop\":\"w\"}]" WINDOW,
                      expected);
         *(is_int ? &ints : &floats) += 1;
@@ -353,7 +362,8 @@ static void test_aggregate__what_a_rule_leaves_out_is_said(void **state)
     world w;
     make_f(&w);
     mk_err err;
-    const char *args = "{\"group_by\":[],\"aggregates\":[{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"w\"}]" WINDOW;
+    const char *args = "{\"group_by\":[],\"aggregates\":[{\"agg\":\"mean\",\"of\":\"prop\","
+        "\"prop\":\"w\"}]" WINDOW;
     world_must(world_try(&w, "aggregate_events", args, 0, &err), &err);
     assert_true(mk_str_eq(mk_buf_view(&w.result.completeness),
                           MK_STR("{\"rows\":[{\"reason\":\"excluded\",\"shown\":3,\"total\":4}]}")));
@@ -425,10 +435,12 @@ static void test_aggregate__the_cap_on_groups_counts_the_groups_that_are_shown(v
                  "{\"cursor\":null,\"rows\":[{\"count\":2,\"dst\":\"s7\",\"src\":\"hub\"}],\"rows_total\":1,"
                  "\"truncated\":false}");
     world_refuse(&w, "aggregate_events",
-                 "{" ENDS ",\"pair_mode\":\"undirected\",\"aggregates\":[{\"agg\":\"count\"}]" WINDOW, MK_E_LIMIT);
+                 "{" ENDS ",\"pair_mode\":\"undirected\",\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+                 MK_E_LIMIT);
     ingest_spokes(&w, 0, MK_AGG_GROUPS_MAX + 1, true);
     world_refuse(&w, "aggregate_events",
-                 "{" ENDS ",\"pair_mode\":\"reciprocal\",\"aggregates\":[{\"agg\":\"count\"}]" WINDOW, MK_E_LIMIT);
+                 "{" ENDS ",\"pair_mode\":\"reciprocal\",\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+                 MK_E_LIMIT);
     world_close(&w);
 }
 
@@ -515,11 +527,14 @@ static void test_aggregate__memory_that_runs_out_anywhere_is_an_error(void **sta
     ingest_star(&w, 0, 3000);
     exhaust(&w, "aggregate_events",
             "{\"group_by\":[{\"dim\":\"label\",\"role\":\"src\"},{\"dim\":\"endpoint\",\"role\":\"src\"}],"
-            "\"aggregates\":[{\"agg\":\"count_distinct\",\"of\":\"dst\"},{\"agg\":\"max_in_window\",\"span\":50},"
-            "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"w\"},{\"agg\":\"min\",\"of\":\"prop\",\"prop\":\"w\"}],"
+            "\"aggregates\":[{\"agg\":\"count_distinct\",\"of\":\"dst\"},{\"agg\":\"max_in_window\","
+            "\"span\":50},"
+            "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"w\"},{\"agg\":\"min\",\"of\":\"prop\","
+            "\"prop\":\"w\"}],"
             "\"prop_filter\":{\"prop\":\"w\",\"cmp\":\"ge\",\"value\":1}" WINDOW);
     exhaust(&w, "aggregate_events",
-            "{\"group_by\":[{\"dim\":\"rel_type\"}],\"aggregates\":[{\"agg\":\"count_distinct\",\"of\":\"src\"},"
+            "{\"group_by\":[{\"dim\":\"rel_type\"}],\"aggregates\":[{\"agg\":\"count_distinct\","
+            "\"of\":\"src\"},"
             "{\"agg\":\"max_gap\"}],\"endpoint_filter\":{\"role\":\"dst\",\"uids\":[\"hub\"]}" WINDOW);
     exhaust(&w, "version_history",
             "{\"belief\":\"all\",\"kind\":\"edge\",\"limit\":10,\"window\":{\"t_a\":0,\"t_b\":100}}");
@@ -568,7 +583,8 @@ static void test_version_history__a_correction_closes_one_belief_and_opens_three
     for (int sealed = 0; sealed < 2; sealed++) {
         for (int i = 0; i < 3; i++) {
             char args[200], total[40];
-            snprintf(args, sizeof args, "{\"belief\":\"%s\",\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":100}}",
+            snprintf(args, sizeof args, "{\"belief\":\"%s\",\"kind\":\"edge\",\"window\":{\"t_a\":0,"
+                "\"t_b\":100}}",
                      counts[i].belief);
             snprintf(total, sizeof total, "\"rows_total\":%lld,", (long long)counts[i].rows);
             world_must(world_try(&w, "version_history", args, 0, &err), &err);
@@ -589,7 +605,8 @@ static void test_version_history__reserved_rows_need_the_mask(void **state)
         {"version_history", "{\"belief\":\"all\",\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":100}}"},
         {"version_history", "{\"kind\":\"node\",\"window\":{\"t_a\":0,\"t_b\":100}}"},
         {"aggregate_events",
-         "{\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"src\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW}};
+         "{\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"src\"}],"
+         "\"aggregates\":[{\"agg\":\"count\"}]" WINDOW}};
     static const int totals[3][2] = {{4, 5}, {3, 4}, {3, 4}};
     const mk_write_options options = {.allow_reserved = true};
     const mk_op ops[] = {{.kind = MK_OP_ASSERT_NODE, .uid = MK_STR("mn:1"), .label = MK_STR("Note"),
@@ -632,7 +649,8 @@ static void test_version_history__pages_cut_a_batch_by_vid(void **state)
     ingest_star(&w, 0, ROWS);
     for (size_t offset = 0; offset < ROWS; offset += PAGE) {
         mk_json *payload;
-        snprintf(args, sizeof args, "{\"cursor\":\"%zu\",\"kind\":\"edge\",\"limit\":%d,\"window\":{\"t_a\":0,"
+        snprintf(args, sizeof args, "{\"cursor\":\"%zu\",\"kind\":\"edge\",\"limit\":%d,"
+            "\"window\":{\"t_a\":0,"
                  "\"t_b\":100}}", offset, PAGE);
         world_must(world_try(&w, "version_history", args, 0, &err), &err);
         const mk_arena_mark mark = mk_arena_save(&w.arena);
