@@ -101,6 +101,25 @@ static mk_code take_block(mk_agg_part *part, const mk_edge_block *block, mk_err 
 
 /* ---- one part ---- */
 
+/* Counting reads no more than the keys; everything else, and every filter of our own, may read it all. */
+static unsigned unread_columns(const mk_agg_args *args)
+{
+    bool src = false, dst = false;
+    if (args->cohort != NULL || args->value != NULL || args->pair_mode != MK_PAIR_NONE)
+        return 0;
+    for (size_t i = 0; i < args->fn_count; i++) {
+        if (args->fns[i].kind != MK_AGG_COUNT && args->fns[i].kind != MK_AGG_DISTINCT)
+            return 0;
+        src |= args->fns[i].of == MK_OF_SRC;
+        dst |= args->fns[i].of == MK_OF_DST;
+    }
+    for (size_t i = 0; i < args->dim_count; i++) {
+        src |= args->dims[i].kind == MK_DIM_SRC || args->dims[i].kind == MK_DIM_SRC_LABEL;
+        dst |= args->dims[i].kind == MK_DIM_DST || args->dims[i].kind == MK_DIM_DST_LABEL;
+    }
+    return MK_WITHOUT_ENDS | MK_WITHOUT_ROWS | (src ? 0 : MK_WITHOUT_SRC) | (dst ? 0 : MK_WITHOUT_DST);
+}
+
 static mk_code read_part(mk_agg_part *part, mk_err *err)
 {
     const mk_agg_args *args = part->job->args;
@@ -112,6 +131,7 @@ static mk_code read_part(mk_agg_part *part, mk_err *err)
     filter.vt_lo = part->vt_lo;
     filter.vt_hi = part->vt_hi;
     filter.match = MK_MATCH_STARTS;
+    filter.without = unread_columns(args);
     for (size_t a = 0; a < args->fn_count; a++)
         in_time |= mk_agg__needs_time(&args->fns[a]);
     MK_TRY(rc, mk_view_stream(part->job->view, part->arena, &filter, in_time, &stream, err));

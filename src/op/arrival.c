@@ -1,16 +1,23 @@
 /* arrival.c — earliest arrivals in one pass, latest departures backwards. See arrival.h. Layer: op.
  *
  * Forward, arcs come in ascending start, and arrivals are set in ascending order, so the first one set for
- * a node is its earliest. Two things a single pass would miss are looked up when a node is first reached,
- * at time t: arcs that began before t and still hold, and arcs of the same instant that went by already.
- * Both are among the node's arcs that hold at t, and one look at its list finds them. Where every arc is
- * an instant the first kind does not exist, and the second is found by going over the arcs of one instant
- * until nothing changes, so the lists are not needed at all. */
+ * a node is its earliest. An arc whose tail is not reached yet is kept in a list of that node: when the node
+ * is reached, at time t, the arcs of its list that still hold at t are taken at once. That covers arcs that
+ * began before t as well as those of the same instant that went by already, and an arc of a node that is
+ * reached is never kept. Where every arc is an instant only those of one instant could matter; they are
+ * gone over until nothing changes, and nothing is kept at all. */
 #include "op/arrival.h"
 
 #include <stdio.h>
 
-#define INSTANT_ARCS_MAX 64u /* arcs of one instant that are gone over again and again */
+#define INSTANT_ARCS_MAX 256u /* arcs of one instant that are gone over again and again */
+
+/* An arc that waits for its tail to be reached. */
+typedef struct waiting {
+    int64_t end;
+    uint32_t to;
+    uint32_t next; /* place + 1; 0: none */
+} waiting;
 
 typedef struct forward {
     mk_view *view;
@@ -20,9 +27,10 @@ typedef struct forward {
     int64_t *arrival; /* by dense id; MK_NEVER: not reached */
     mk_ranked *list;
     size_t count, cap;
-    bool look_back;   /* arcs may have begun earlier: lists are looked at */
-    size_t looked;    /* list[looked..count) have not been looked at */
-    uint32_t here;    /* whose list is being read */
+    uint32_t *first; /* by dense id: place + 1 of its newest waiting arc; NULL: all arcs are instants */
+    waiting *arcs;
+    size_t arc_count, arc_cap;
+    uint32_t here; /* backwards: whose list is being read */
     mk_code rc;
     mk_err *err;
 } forward;
@@ -35,7 +43,85 @@ static void reach(forward *f, uint32_t id, int64_t t)
         f->list[f->count++] = (mk_ranked){.rank = t, .id = id};
 }
 
-/* One arc in one direction at the time it begins. True when it reached a node. */
+/* ---- arcs that wait ---- */
+
+static mk_code make_lists(forward *f)
+{
+    f->first = mk_arena_get0(f->arena, ((size_t)mk_view_entity_count(f->view) + 1) * sizeof *f->first);
+    return f->first != NULL ? MK_OK : mk_fail_nomem(f->err);
+}
+
+static void keep(forward *f, uint32_t from, uint32_t to, int64_t end)
+{
+    f->rc = mk_op_grow(f->arena, (void **)&f->arcs, &f->arc_cap, f->arc_count + 1, sizeof *f->arcs, f->err);
+    if (f->rc != MK_OK)
+        return;
+    f->arcs[f->arc_count] = (waiting){end, to, f->first[from]};
+    f->first[from] = (uint32_t)++f->arc_count;
+}
+
+/* Reaches `id` at t, and everything that waiting arcs lead to from there at the same instant. */
+static void reach_all(forward *f, uint32_t id, int64_t t)
+{
+    size_t at = f->count;
+    reach(f, id, t);
+    for (; f->rc == MK_OK && at < f->count; at++) {
+        const uint32_t node = f->list[at].id;
+        for (uint32_t place = f->first[node]; place != 0 && f->rc == MK_OK;) {
+            const waiting arc = f->arcs[place - 1];
+            if (arc.end > t && f->arrival[arc.to] > t)
+                reach(f, arc.to, t);
+            place = arc.next;
+        }
+        f->first[node] = 0;
+    }
+}
+
+/* Arrivals so far are not after s, so a node either is reached or has none. */
+static void take_arc(forward *f, uint32_t x, uint32_t y, int64_t s, int64_t e)
+{
+    if (f->arrival[x] == MK_NEVER)
+        keep(f, x, y, e);
+    else if (f->arrival[y] == MK_NEVER)
+        reach_all(f, y, s);
+}
+
+static mk_code take_block(forward *f, const mk_edge_block *block)
+{
+    const mk_arcs arcs = f->args->arcs;
+    for (uint32_t i = 0; i < block->count && f->rc == MK_OK; i++) {
+        if (arcs != MK_ARCS_IN)
+            take_arc(f, block->src[i], block->dst[i], block->vt_s[i], block->vt_e[i]);
+        if (arcs != MK_ARCS_OUT && f->rc == MK_OK)
+            take_arc(f, block->dst[i], block->src[i], block->vt_s[i], block->vt_e[i]);
+    }
+    return f->rc;
+}
+
+/* Arcs that began before the window and hold when it does: they wait, the source not being reached yet. */
+static mk_code keep_earlier(forward *f)
+{
+    const int64_t t_a = f->args->t_a;
+    const mk_edge_filter filter = {
+        .vt_lo = t_a, .vt_hi = t_a, .match = MK_MATCH_OVERLAPS, .without = MK_WITHOUT_ROWS};
+    const mk_edge_block *block;
+    mk_edge_stream *stream;
+    mk_code rc;
+    MK_TRY(rc, mk_view_stream(f->view, f->arena, &filter, false, &stream, f->err));
+    for (;;) {
+        MK_TRY(rc, mk_edge_stream_next(stream, &block, f->err));
+        if (block == NULL || !mk_guard_done(f->guard, block->count))
+            break;
+        MK_TRY(rc, take_block(f, block));
+    }
+    rc = mk_guard_result(f->guard, f->err);
+out:
+    return rc;
+}
+
+/* ---- arcs that are instants ---- */
+
+/* True when the arc reached a node. */
 static inline bool relax(forward *f, uint32_t x, uint32_t y, int64_t s)
 {
     if (f->arrival[x] > s || f->arrival[y] <= s)
@@ -54,110 +140,69 @@ static inline bool relax_arcs(forward *f, uint32_t src, uint32_t dst, int64_t s)
     return reached;
 }
 
-/* ---- arcs that hold when a node is reached ---- */
-
-static bool meet_holding(void *ctx, const mk_edge_ref *ref)
-{
-    forward *f = ctx;
-    const uint32_t other = ref->src == f->here ? ref->dst : ref->src;
-    const int64_t t = f->arrival[f->here];
-    if (f->arrival[other] > t)
-        reach(f, other, t);
-    return f->rc == MK_OK && mk_guard_ok(f->guard);
-}
-
-static mk_code look_at(forward *f, uint32_t id)
-{
-    static const unsigned sides[] = {
-        [MK_ARCS_OUT] = MK_SIDE_OUT, [MK_ARCS_IN] = MK_SIDE_IN, [MK_ARCS_BOTH] = 0};
-    const int64_t t = f->arrival[id];
-    const mk_edge_filter filter = {.vt_lo = t, .vt_hi = t + 1, .sides = sides[f->args->arcs]};
-    f->here = id;
-    const mk_code rc = mk_view_edges_of(f->view, id, &filter, meet_holding, f, f->err);
-    return f->rc != MK_OK ? f->rc : mk_guard_or(f->guard, rc, f->err);
-}
-
-/* Everything reached through lists at the instant of the newest arrival. */
-static mk_code look_back(forward *f)
-{
-    mk_code rc = MK_OK;
-    while (rc == MK_OK && f->looked < f->count)
-        rc = look_at(f, f->list[f->looked++].id);
-    return rc;
-}
-
 /* ---- the pass ---- */
-
-static mk_code pass_looking_back(forward *f, const mk_edge_block *block)
-{
-    for (uint32_t i = 0; i < block->count; i++) {
-        if (!relax_arcs(f, block->src[i], block->dst[i], block->vt_s[i]))
-            continue;
-        const mk_code rc = f->rc != MK_OK ? f->rc : look_back(f);
-        if (rc != MK_OK)
-            return rc;
-    }
-    return MK_OK;
-}
 
 /* Arcs of one instant, collected over blocks. */
 typedef struct instant {
-    uint32_t src[INSTANT_ARCS_MAX], dst[INSTANT_ARCS_MAX];
-    uint32_t count;
-    bool crowded; /* more than fit: whoever is reached now is looked up */
     int64_t s;
+    struct {
+        uint32_t src, dst;
+    } *arcs;
+    size_t count, cap;
 } instant;
+
+/* Many arcs at one instant: they wait for their tails as arcs that last do, for a single pass. */
+static mk_code end_crowded(forward *f, const instant *now, size_t count)
+{
+    const mk_code rc = f->first != NULL ? MK_OK : make_lists(f);
+    for (size_t i = 0; rc == MK_OK && i < count && f->rc == MK_OK; i++) {
+        if (f->args->arcs != MK_ARCS_IN)
+            take_arc(f, now->arcs[i].src, now->arcs[i].dst, now->s, now->s + 1);
+        if (f->args->arcs != MK_ARCS_OUT && f->rc == MK_OK)
+            take_arc(f, now->arcs[i].dst, now->arcs[i].src, now->s, now->s + 1);
+    }
+    return rc != MK_OK ? rc : f->rc;
+}
 
 static mk_code end_instant(forward *f, instant *now)
 {
-    bool again = now->count > 1;
-    if (now->count == 1)
-        (void)relax_arcs(f, now->src[0], now->dst[0], now->s);
-    while (again) {
-        again = false;
-        for (uint32_t i = 0; i < now->count; i++)
-            again |= relax_arcs(f, now->src[i], now->dst[i], now->s);
-    }
+    const size_t count = now->count;
+    bool again = count > 1;
     now->count = 0;
+    if (count > INSTANT_ARCS_MAX)
+        return end_crowded(f, now, count);
+    if (count == 1)
+        (void)relax_arcs(f, now->arcs[0].src, now->arcs[0].dst, now->s);
+    while (again && f->rc == MK_OK) {
+        again = false;
+        for (size_t i = 0; i < count; i++)
+            again |= relax_arcs(f, now->arcs[i].src, now->arcs[i].dst, now->s);
+    }
     return f->rc;
-}
-
-/* An instant with many arcs: each relaxed as it comes, with the lists for those that went by. */
-static mk_code crowd(forward *f, instant *now)
-{
-    const mk_code rc = end_instant(f, now);
-    now->crowded = true;
-    while (f->looked < f->count && f->list[f->looked].rank < now->s)
-        f->looked++; /* reached at earlier instants: nothing of theirs is left */
-    return rc == MK_OK ? look_back(f) : rc;
 }
 
 static mk_code pass_instants(forward *f, const mk_edge_block *block, instant *now)
 {
     mk_code rc = MK_OK;
-    for (uint32_t i = 0; i < block->count && rc == MK_OK; i++) {
+    for (uint32_t i = 0; i < block->count; i++) {
         if (block->vt_s[i] != now->s) {
-            rc = end_instant(f, now);
-            *now = (instant){.s = block->vt_s[i]};
-            f->looked = f->count;
-        } else if (now->count == INSTANT_ARCS_MAX && !now->crowded) {
-            rc = crowd(f, now);
+            MK_TRY(rc, end_instant(f, now));
+            now->s = block->vt_s[i];
         }
-        if (now->crowded) {
-            if (rc == MK_OK && relax_arcs(f, block->src[i], block->dst[i], now->s))
-                rc = f->rc == MK_OK ? look_back(f) : f->rc;
-            continue;
-        }
-        now->src[now->count] = block->src[i];
-        now->dst[now->count++] = block->dst[i];
+        MK_TRY(rc, mk_op_grow(f->arena, (void **)&now->arcs, &now->cap, now->count + 1,
+                              sizeof *now->arcs, f->err));
+        now->arcs[now->count].src = block->src[i];
+        now->arcs[now->count++].dst = block->dst[i];
     }
+out:
     return rc;
 }
 
-static mk_code run_pass(forward *f)
+static mk_code run_pass(forward *f, bool instants)
 {
     const mk_edge_filter filter = {
-        .vt_lo = f->args->t_a, .vt_hi = f->args->t_b, .match = MK_MATCH_STARTS};
+        .vt_lo = f->args->t_a, .vt_hi = f->args->t_b, .match = MK_MATCH_STARTS,
+        .without = MK_WITHOUT_ROWS | (instants ? MK_WITHOUT_ENDS : 0)};
     const mk_edge_block *block;
     mk_edge_stream *stream;
     instant now = {.s = INT64_MIN};
@@ -167,7 +212,7 @@ static mk_code run_pass(forward *f)
         MK_TRY(rc, mk_edge_stream_next(stream, &block, f->err));
         if (block == NULL || !mk_guard_done(f->guard, block->count))
             break;
-        MK_TRY(rc, f->look_back ? pass_looking_back(f, block) : pass_instants(f, block, &now));
+        MK_TRY(rc, instants ? pass_instants(f, block, &now) : take_block(f, block));
     }
     MK_TRY(rc, end_instant(f, &now));
     rc = mk_guard_result(f->guard, f->err);
@@ -190,12 +235,15 @@ mk_code mk_arrival_earliest(mk_view *view, mk_arena *arena, const mk_arrival_arg
     for (uint32_t id = 0; id < entities; id++)
         f.arrival[id] = MK_NEVER;
     MK_TRY(rc, mk_view_all_instants(view, &window, &instants, err));
-    f.look_back = !instants;
-    reach(&f, args->src, args->t_a);
+    if (instants) {
+        reach(&f, args->src, args->t_a);
+    } else {
+        MK_TRY(rc, make_lists(&f));
+        MK_TRY(rc, keep_earlier(&f));
+        reach_all(&f, args->src, args->t_a);
+    }
     MK_TRY(rc, f.rc);
-    if (f.look_back)
-        MK_TRY(rc, look_back(&f));
-    MK_TRY(rc, run_pass(&f));
+    MK_TRY(rc, run_pass(&f, instants));
     *out = (mk_reached){f.list + 1, f.count - 1}; /* the first is the source */
 
 out:

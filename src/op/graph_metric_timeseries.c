@@ -188,7 +188,8 @@ static mk_code reciprocity(mk_view *view, mk_arena *arena, const mk_buckets *buc
                            mk_guard *guard, double *values, mk_err *err)
 {
     const mk_edge_filter filter = {
-        .vt_lo = buckets->t_a, .vt_hi = buckets->t_b, .match = MK_MATCH_STARTS};
+        .vt_lo = buckets->t_a, .vt_hi = buckets->t_b, .match = MK_MATCH_STARTS,
+        .without = MK_WITHOUT_ENDS | MK_WITHOUT_ROWS};
     pairs p = {.arena = arena, .seed = mk_entropy64(), .bucket = 1};
     mk_edge_stream *stream;
     const mk_edge_block *block;

@@ -116,7 +116,9 @@ mk_code mk_series_chosen(mk_view *view, mk_arena *arena, const mk_buckets *bucke
                                    .vt_hi = buckets->t_b,
                                    .rel_types = choice->rel_types,
                                    .rel_type_count = choice->rel_type_count,
-                                   .match = MK_MATCH_STARTS};
+                                   .match = MK_MATCH_STARTS,
+                                   .without = MK_WITHOUT_ENDS | MK_WITHOUT_SRC | MK_WITHOUT_DST |
+                                              MK_WITHOUT_ROWS};
     memset(counts, 0, buckets->count * sizeof *counts);
     if (choice->uid == MK_NO_ID && choice->rel_types == NULL)
         return mk_series_events(view, arena, buckets, counts, err);

@@ -101,6 +101,9 @@ typedef enum mk_match {
 
 enum { MK_SIDE_OUT = 1, MK_SIDE_IN = 2 };
 
+/* Columns of a stream's blocks that its reader does not look at; what they hold has no meaning then. */
+enum { MK_WITHOUT_ENDS = 1, MK_WITHOUT_SRC = 2, MK_WITHOUT_DST = 4, MK_WITHOUT_ROWS = 8 };
+
 /* Which edge versions a listing gives. */
 typedef struct mk_edge_filter {
     int64_t vt_lo, vt_hi;      /* INT64_MIN, INT64_MAX: everything */
@@ -108,6 +111,7 @@ typedef struct mk_edge_filter {
     size_t rel_type_count;     /* with rel_types set, 0 keeps nothing */
     mk_match match;
     unsigned sides; /* of mk_view_edges_of: MK_SIDE_OUT src = id, MK_SIDE_IN dst = id; 0: either */
+    unsigned without; /* of a stream: MK_WITHOUT_...; 0: all columns are wanted */
 } mk_edge_filter;
 
 extern const mk_edge_filter mk_edge_filter_all;

@@ -139,6 +139,14 @@ static bool span_worth(const source *src, const mk_edge_filter *filter, uint32_t
     return most >= filter->vt_lo && least < filter->vt_hi;
 }
 
+static void read_ends(const mk_scan *s, uint32_t from, uint32_t count, columns *c)
+{
+    mk_col_read(s->vt_e, from, count, c->vt_e);
+    if (s->segment->end_is_duration)
+        for (uint32_t i = 0; i < count; i++)
+            c->vt_e[i] = (int64_t)((uint64_t)c->vt_e[i] + (uint64_t)c->vt_s[i]);
+}
+
 /* Reads rows [from, from + count), all of one span, into the source's block. */
 static void read_span(const mk_edge_stream *stream, source *src, uint32_t from, uint32_t count)
 {
@@ -150,10 +158,8 @@ static void read_span(const mk_edge_stream *stream, source *src, uint32_t from, 
     if (some && memchr(c->keep, 1, count) == NULL)
         return;
     mk_col_read(s->vt_s, from, count, c->vt_s);
-    mk_col_read(s->vt_e, from, count, c->vt_e);
-    if (s->segment->end_is_duration)
-        for (uint32_t i = 0; i < count; i++)
-            c->vt_e[i] = (int64_t)((uint64_t)c->vt_e[i] + (uint64_t)c->vt_s[i]);
+    if (!(filter->without & MK_WITHOUT_ENDS) || filter->match != MK_MATCH_STARTS)
+        read_ends(s, from, count, c);
     mk_col_read_u32(s->rel, from, count, c->rel_type);
     const bool times = !times_all_match(filter), types = filter->rel_types != NULL;
     if (!some && (times || types || src->classes))
@@ -165,12 +171,14 @@ static void read_span(const mk_edge_stream *stream, source *src, uint32_t from, 
         match_rel_types(filter, count, c);
     if (some && memchr(c->keep, 1, count) == NULL)
         return;
-    mk_col_read_u32(s->a, from, count, c->src);
-    mk_col_read_u32(s->b, from, count, c->dst);
+    if (!(filter->without & MK_WITHOUT_SRC) || src->classes)
+        mk_col_read_u32(s->a, from, count, c->src);
+    if (!(filter->without & MK_WITHOUT_DST) || src->classes)
+        mk_col_read_u32(s->b, from, count, c->dst);
     if (src->classes)
         for (uint32_t i = 0; i < count; i++)
             c->keep[i] &= (uint8_t)mk_scan__class_shown(stream->view, c->src[i], c->dst[i]);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && !(filter->without & MK_WITHOUT_ROWS); i++)
         c->row[i] = from + i;
     src->count = some && memchr(c->keep, 0, count) != NULL ? squeeze(c, count) : count;
 }
@@ -322,7 +330,7 @@ mk_code mk_view_stream(mk_view *view, mk_arena *arena, const mk_edge_filter *fil
 
 static mk_code give_columns(mk_edge_stream *stream, source *src, mk_err *err)
 {
-    src->block = stream->spare != NULL ? stream->spare : mk_arena_get(stream->arena, sizeof *src->block);
+    src->block = stream->spare != NULL ? stream->spare : mk_arena_get0(stream->arena, sizeof *src->block);
     stream->spare = NULL;
     src->opened = true;
     return src->block != NULL ? MK_OK : mk_fail_nomem(err);
