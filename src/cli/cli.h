@@ -45,6 +45,7 @@ extern const mk_command mk_commands_log[];
 extern const mk_command mk_commands_write[];
 extern const mk_command mk_commands_call[];
 extern const mk_command mk_commands_synth[];
+extern const mk_command mk_commands_bench[];
 
 /* ---- the store ---- */
 
