@@ -39,7 +39,7 @@ FP = -ffp-contract=off -fno-fast-math
 INC = -Isrc -Iinclude
 ARCH_FLAGS ?=
 
-OPT_release = -O2 -g -DNDEBUG
+OPT_release = -O3 -g -DNDEBUG
 OPT_debug = -O0 -g3 -DMK_DEBUG
 OPT_asan = -O1 -g -DMK_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_tsan = -O1 -g -DMK_DEBUG -fsanitize=thread -fno-omit-frame-pointer

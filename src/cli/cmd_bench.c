@@ -163,6 +163,23 @@ out:
     return rc;
 }
 
+/* {"args":{...},"op":"...","query":"..."}, one a line. */
+static mk_code put_query(void *ctx, const char *name, const char *op, mk_str args, mk_err *err)
+{
+    mk_cli *cli = ctx;
+    mk_buf line;
+    mk_code rc;
+    mk_buf_init(&line, cli->alloc);
+    mk_buf_z(&line, "{\"args\":");
+    mk_buf_str(&line, args);
+    mk_buf_printf(&line, ",\"op\":\"%s\",\"query\":\"%s\"}", op, name);
+    MK_TRY(rc, mk_buf_done(&line, err));
+    rc = mk_cli__put_json(cli, mk_buf_view(&line), err);
+out:
+    mk_buf_free(&line);
+    return rc;
+}
+
 static mk_code run_bench(mk_cli *cli, mk_err *err)
 {
     const mk_bench_suite suite =
@@ -172,6 +189,10 @@ static mk_code run_bench(mk_cli *cli, mk_err *err)
     mk_code rc;
     mk_arena_init(&s.arena, cli->alloc);
     MK_TRY(rc, mk_options_u64(&cli->options, "scale", 1000, 100000000, &s.scale, err));
+    if (suite == MK_BENCH_REGISTRY && mk_options_has(&cli->options, "queries")) {
+        rc = mk_bench_queries(s.scale, put_query, cli, err);
+        goto out;
+    }
     MK_TRY(rc, choose_store(cli, dir, folder, err));
     rc = run_suite(cli, suite, dir, &s, err);
 out:
@@ -180,6 +201,11 @@ out:
     return rc;
 }
 
+static const mk_option registry_options[] = {
+    {.name = "scale", .letter = 'n', .value = "N", .doc = "events in the data set; default 200000"},
+    {.name = "queries", .doc = "print the queries as JSON lines, for other systems; runs nothing"},
+    {0},
+};
 static const mk_option bench_options[] = {
     {.name = "scale", .letter = 'n', .value = "N", .doc = "events in the data set; default 200000"},
     {0},
@@ -194,7 +220,7 @@ const mk_command mk_commands_bench[] = {
              "temporary one is made and removed.",
      .example = "merkhet bench registry --scale 2000",
      .words = "",
-     .options = bench_options,
+     .options = registry_options,
      .run = run_bench},
     {.name = "bench ops",
      .summary = "times every operator on a stream of instant events",

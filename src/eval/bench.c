@@ -412,3 +412,18 @@ out:
         mk_buf_free(&s.queries[i].args);
     return rc;
 }
+
+mk_code mk_bench_queries(uint64_t scale, mk_bench_query_fn *each, void *ctx, mk_err *err)
+{
+    suite s = {.count = 0};
+    mk_code rc = MK_OK;
+    add_registry(&s, scale);
+    for (size_t i = 0; i < s.count; i++) {
+        MK_TRY(rc, mk_buf_done(&s.queries[i].args, err));
+        MK_TRY(rc, each(ctx, s.queries[i].name, s.queries[i].op, mk_buf_view(&s.queries[i].args), err));
+    }
+out:
+    for (size_t i = 0; i < s.count; i++)
+        mk_buf_free(&s.queries[i].args);
+    return rc;
+}

@@ -43,4 +43,8 @@ MK_CHECK mk_code mk_bench_make(const char *dir, mk_bench_suite suite, uint64_t s
 MK_CHECK mk_code mk_bench_run(const char *dir, mk_bench_suite suite, uint64_t scale,
                               mk_bench_row_fn *each, void *ctx, mk_err *err);
 
+/* The registry's queries, for other systems to be asked: name, operator, arguments as JSON. */
+typedef mk_code mk_bench_query_fn(void *ctx, const char *name, const char *op, mk_str args, mk_err *err);
+MK_CHECK mk_code mk_bench_queries(uint64_t scale, mk_bench_query_fn *each, void *ctx, mk_err *err);
+
 #endif

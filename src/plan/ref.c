@@ -4,7 +4,7 @@
  *     segment = name [ "[" ( digits | "*" ) "]" ]      at most one "*" in a path
  *
  * ASCII only, nothing but the path. Source: agent spec, 5. */
-#include "plan/plan.h"
+#include "plan/ref.h"
 
 /* ---- reading ---- */
 

@@ -20,6 +20,7 @@ typedef struct source {
     bool is_tail;
     bool classes;      /* rows of several visibility classes: each is looked at */
     bool opened;
+    bool in_window;    /* every row of the stretch lies right: times need no look */
     int64_t first;     /* no row starts before it */
     uint32_t row, to;  /* rows not read yet; of the tail: places in `tail` */
     mk_edge_ref *tail; /* sorted by start */
@@ -161,7 +162,7 @@ static void read_span(const mk_edge_stream *stream, source *src, uint32_t from, 
     if (!(filter->without & MK_WITHOUT_ENDS) || filter->match != MK_MATCH_STARTS)
         read_ends(s, from, count, c);
     mk_col_read_u32(s->rel, from, count, c->rel_type);
-    const bool times = !times_all_match(filter), types = filter->rel_types != NULL;
+    const bool times = !src->in_window && !times_all_match(filter), types = filter->rel_types != NULL;
     if (!some && (times || types || src->classes))
         memset(c->keep, 1, count);
     some |= times || types || src->classes;
@@ -234,6 +235,8 @@ static mk_code add_segment(mk_edge_stream *stream, uint32_t part, mk_err *err)
     if (mk_scan__spans_help(&src->scan, &stream->filter))
         MK_TRY(rc, mk_segment_span_ends(src->scan.segment, &src->spans, err));
     src->classes = src->scan.segment->lane == MK_LANE_RESERVED_EDGE;
+    /* Bounds of starts are all there is to it, unless ends of different durations are asked for. */
+    src->in_window = stream->filter.match == MK_MATCH_STARTS || starts.lo != INT64_MIN;
     src->first = mk_col_get(src->scan.vt_s, src->row);
     stream->source_count++;
 out:

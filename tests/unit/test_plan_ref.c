@@ -6,7 +6,8 @@
 
 #include <cmocka.h>
 
-#include "plan/plan.h"
+#include "base/canon.h"
+#include "plan/ref.h"
 
 static void test_plan_ref__paths_are_read(void **state)
 {
