@@ -257,9 +257,9 @@ $(FUZZ_BIN): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(FUZZ_MAIN) $(O)/libmk.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS_ALL) $(FUZZ_LINK) -o $@ $< $(FUZZ_MAIN) $(O)/libmk.a $(LDLIBS)
 
-$(O)/bench/%: $(O)/bench/%.o $(BENCH_SUPPORT_OBJ) $(O)/libmk.a
+$(O)/bench/%: $(O)/bench/%.o $(BENCH_SUPPORT_OBJ) $(O)/libsupport.a $(O)/libmk.a
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $< $(BENCH_SUPPORT_OBJ) $(O)/libmk.a $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $< $(BENCH_SUPPORT_OBJ) $(O)/libsupport.a $(O)/libmk.a $(LDLIBS)
 
 .SECONDARY:
 .DELETE_ON_ERROR:

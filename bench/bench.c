@@ -1,6 +1,8 @@
 /* bench.c — see bench.h. */
 #include "bench.h"
 
+#include "../tests/support/peer.h"
+
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,4 +195,12 @@ void bench_write_events(const char *path, uint64_t rows)
     }
     bench_must(fclose(f) == 0, path);
     free(contacts);
+}
+
+struct peer *bench_peer(const char *path)
+{
+    peer *db = peer_open(path);
+    if (db == NULL)
+        bench_note("no SQLite here (package libsqlite3-0): its rows are left out");
+    return db;
 }

@@ -31,6 +31,9 @@ bool bench_part(const char *name);
 /* A sequence of numbers that is the same in every run. */
 uint64_t bench_random(uint64_t *state);
 
+/* SQLite on a new file; NULL, with a note printed, when there is none. */
+struct peer *bench_peer(const char *path);
+
 /* One row: what, measured, unit, and what is aimed at ("" for none). */
 void bench_row(const char *what, double value, const char *unit, const char *aim);
 /* The same with a number to reach, which is "at most" or "at least", and whether it was. */

@@ -12,7 +12,7 @@
 
 #include "bench.h"
 #include "evalgen.h"
-#include "peer.h"
+#include "../tests/support/peer.h"
 #include "store/internal.h"
 
 #define ROUNDS 5
@@ -290,7 +290,7 @@ static void against_peer(void)
     evalgen gen;
     double ours[2][ROUNDS], theirs[2][ROUNDS], ratio[2][ROUNDS];
     static const uint32_t sizes[2] = {1, 1000};
-    peer *db = peer_open(bench_path(path, "peer.db"));
+    peer *db = bench_peer(bench_path(path, "peer.db"));
     if (db == NULL)
         return;
     evalgen_init(&gen, bench_rows(1000000));

@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "evalgen.h"
 #include "op/call.h"
-#include "peer.h"
+#include "../tests/support/peer.h"
 
 #define PASSES 7
 #define ASKED 10000
@@ -106,7 +106,7 @@ static double peer_microseconds(const setting *s)
 {
     char path[1024];
     double passes[PASSES];
-    peer *db = peer_open(bench_path(path, "peer.db"));
+    peer *db = bench_peer(bench_path(path, "peer.db"));
     if (db == NULL)
         return 0;
     peer_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-524288;"

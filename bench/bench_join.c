@@ -16,7 +16,7 @@
 #include "load/synth.h"
 #include "op/call.h"
 #include "op/co_active.h"
-#include "peer.h"
+#include "../tests/support/peer.h"
 
 #define ROUNDS 15
 #define PERSONS 10972u
@@ -160,7 +160,7 @@ static answer join_kernel(const mk_edge_ref *contacts, uint32_t count)
 static peer *load_peer(const mk_edge_ref *contacts, uint32_t count)
 {
     char path[1024];
-    peer *db = peer_open(bench_path(path, "peer.db"));
+    peer *db = bench_peer(bench_path(path, "peer.db"));
     if (db == NULL)
         return NULL;
     peer_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-524288;"

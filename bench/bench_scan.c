@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "evalgen.h"
-#include "peer.h"
+#include "../tests/support/peer.h"
 #include "store/internal.h"
 
 #define ROUNDS 9
@@ -130,7 +130,7 @@ static void looking_back(mk_store *store, const mk_tt *tts, size_t batches, cons
 static peer *load_peer(const evalgen *gen)
 {
     char path[1024];
-    peer *db = peer_open(bench_path(path, "peer.db"));
+    peer *db = bench_peer(bench_path(path, "peer.db"));
     if (db == NULL)
         return NULL;
     peer_run(db, "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"

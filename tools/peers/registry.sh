@@ -18,8 +18,13 @@ cd "$work"
 "$merkhet" synth registry -n "$scale" -o log.jsonl >/dev/null
 "$merkhet" bench registry --scale "$scale" --json | tee merkhet.jsonl
 for engine in native duckdb; do
-    [ -d "$engine" ] || "$tgms" replay log.jsonl --store "$engine" --backend "$engine" >/dev/null
-    "$python" "$here/tgms_registry.py" "$engine" "tgms-$engine" "$scale" <queries | tee "$engine.jsonl"
+    : >"$engine.jsonl"
+    if [ -d "$engine" ] || "$tgms" replay log.jsonl --store "$engine" --backend "$engine" >/dev/null 2>"$engine.err"; then
+        "$python" "$here/tgms_registry.py" "$engine" "tgms-$engine" "$scale" <queries | tee "$engine.jsonl"
+    else
+        echo "tgms-$engine cannot load the log: $(tail -n 1 "$engine.err")" >&2
+        rm -rf "$engine"
+    fi
 done
 "$python" - <<'EOF'
 import json
@@ -33,7 +38,7 @@ for query, row in rows.items():
     own = row["merkhet"]
     cells = []
     for name in ("native", "duckdb"):
-        same = row[name]["hash"] == own["hash"] and row[name]["p50_ms"]
+        same = name in row and row[name]["hash"] == own["hash"] and row[name]["p50_ms"]
         cells.append(f"{row[name]['p50_ms'] / own['p50_ms']:.1f}x" if same else "-")
     print(f"{query:18}{own['p50_ms']:12.3f}{cells[0]:>12}{cells[1]:>12}")
 EOF

@@ -1,9 +1,9 @@
 /* peer.h — SQLite, asked the same questions in the same run.
  *
- * The library is looked for when a benchmark starts, so that building the benchmarks needs nothing more
- * than Merkhet does; where it is absent, the rows of the peer are left out and a note says so. */
-#ifndef MK_BENCH_PEER_H
-#define MK_BENCH_PEER_H
+ * The library is looked for when a program starts, so that building tests and benchmarks needs nothing more
+ * than Merkhet does; where it is absent, what needs it is left out and says so. */
+#ifndef MK_TESTS_PEER_H
+#define MK_TESTS_PEER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 typedef struct peer peer;
 typedef struct peer_query peer_query;
 
-/* An empty database in a new file. NULL, with a note printed, when there is no SQLite. */
+/* An empty database in a new file, or ":memory:". NULL when there is no SQLite (package libsqlite3-0). */
 peer *peer_open(const char *path);
 void peer_close(peer *db); /* NULL is fine */
 const char *peer_version(const peer *db);

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench.h"
-
 #define ROW 100
 #define DONE 101
 
@@ -35,7 +33,7 @@ static void want(peer *db, int rc, const char *what)
 {
     if (rc == 0)
         return;
-    fprintf(stderr, "bench: SQLite: %s: %s\n", what, db->db ? db->message(db->db) : "?");
+    fprintf(stderr, "SQLite: %s: %s\n", what, db->db ? db->message(db->db) : "?");
     exit(1);
 }
 
@@ -69,10 +67,10 @@ static bool look_up(peer *db)
 peer *peer_open(const char *path)
 {
     peer *db = calloc(1, sizeof *db);
-    bench_must(db != NULL, "memory");
+    if (db == NULL)
+        abort();
     db->library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
     if (db->library == NULL || !look_up(db)) {
-        bench_note("no SQLite here (package libsqlite3-0): its rows are left out");
         if (db->library != NULL)
             dlclose(db->library);
         free(db);
@@ -99,7 +97,8 @@ void peer_run(peer *db, const char *sql) { want(db, db->exec(db->db, sql, NULL, 
 peer_query *peer_prepare(peer *db, const char *sql)
 {
     peer_query *query = calloc(1, sizeof *query);
-    bench_must(query != NULL, "memory");
+    if (query == NULL)
+        abort();
     query->db = db;
     want(db, db->prepare(db->db, sql, -1, &query->statement, NULL), sql);
     return query;
