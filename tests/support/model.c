@@ -248,11 +248,15 @@ static bool read_text(model *m, const mk_json *op, const char *name, const char 
                       mk_str *out, mk_err *err)
 {
     const mk_json *value = mk_json_get(op, name);
-    if (value == NULL && otherwise == NULL)
-        return malformed(name, "missing", err);
-    if (value != NULL && value->kind != MK_JSON_STRING)
+    if (value == NULL) {
+        if (otherwise == NULL)
+            return malformed(name, "missing", err);
+        *out = keep(m, mk_str_of(otherwise));
+        return true;
+    }
+    if (value->kind != MK_JSON_STRING)
         return malformed(name, "not a string", err);
-    *out = keep(m, value != NULL ? value->text : mk_str_of(otherwise));
+    *out = keep(m, value->text);
     return true;
 }
 
