@@ -2,7 +2,8 @@
  *
  * One scan over the believed node versions gives every entity its best score, in one byte each. A uid
  * is scored once, when its first version comes by; names only of entities whose uid does not match.
- * Labels and names are those of the latest version, looked up for the matches alone. */
+ * Labels and names are those of the latest version, looked up for the rows that are shown, and for all matches
+ * only when a label was asked for. */
 #include "op/resolve_entities.h"
 
 #include "base/sha256.h"
@@ -116,7 +117,7 @@ static mk_code latest(mk_view *view, mk_arena *arena, uint32_t id, mk_node_ref *
     return rc;
 }
 
-/* The matches with their labels, those of another label left out. */
+/* The matches, those of another label left out. */
 static mk_code gather(finder *f, const mk_find_args *args, mk_found *out, size_t *count,
                       mk_err *err)
 {
@@ -131,19 +132,16 @@ static mk_code gather(finder *f, const mk_find_args *args, mk_found *out, size_t
     if (out->list == NULL)
         return mk_fail_nomem(err);
     for (uint32_t id = 0; id < entities; id++) {
-        mk_node_ref last;
+        mk_node_ref last = {.label = wanted};
         if (f->score[id] >= NO_MATCH)
             continue;
         if (!mk_guard_ok(f->guard))
             return mk_guard_result(f->guard, err);
-        const mk_code rc = latest(f->view, f->arena, id, &last, err);
+        const mk_code rc = any ? MK_OK : latest(f->view, f->arena, id, &last, err);
         if (rc != MK_OK)
             return rc;
-        if (any || last.label == wanted)
-            out->list[(*count)++] = (mk_ranked){.uid = mk_view_uid(f->view, id),
-                                                .rank = f->score[id],
-                                                .id = id,
-                                                .code = last.label};
+        if (last.label == wanted)
+            out->list[(*count)++] = (mk_ranked){.rank = f->score[id], .id = id};
     }
     return MK_OK;
 }
@@ -166,8 +164,8 @@ mk_code mk_find_entities(mk_view *view, mk_arena *arena, const mk_find_args *arg
     f.lowered = mk_buf_view(&lowered);
     MK_TRY(rc, scan(&f, err));
     MK_TRY(rc, gather(&f, args, out, &count, err));
-    MK_TRY(rc, mk_ranked_sort(arena, out->list, count, err));
     MK_TRY(rc, mk_page_span(&args->page, count, &out->span, err));
+    MK_TRY(rc, mk_ranked_first(view, arena, out->list, count, out->span.end, err));
 
 out:
     mk_buf_free(&lowered);
@@ -176,37 +174,31 @@ out:
     return rc;
 }
 
-/* `name` with its JSON type, null when the latest version has none. */
-static mk_code write_name(mk_run *run, uint32_t id, mk_err *err)
+/* Label and name are those of the latest version; the name keeps its JSON type, null when there is none. */
+static mk_code write_row(mk_run *run, const mk_ranked *hit, mk_err *err)
 {
     const mk_arena_mark mark = mk_arena_save(run->arena);
+    mk_buf *text = &run->out->text;
     mk_node_ref last;
     mk_str props, raw = MK_STR("null");
     mk_code rc;
 
-    MK_TRY(rc, latest(run->view, run->arena, id, &last, err));
+    MK_TRY(rc, latest(run->view, run->arena, hit->id, &last, err));
     MK_TRY(rc, mk_view_node_props(run->view, &last, &props, err));
     (void)mk_canon_member(props, "name", &raw);
-    MK_TRY(rc, mk_payload_json(run->out, raw, err));
-
-out:
-    mk_arena_rewind(run->arena, mark);
-    return rc;
-}
-
-static mk_code write_row(mk_run *run, const mk_ranked *hit, mk_err *err)
-{
-    mk_buf *text = &run->out->text;
     mk_payload_item(run->out);
     mk_buf_z(text, "{\"label\":");
-    mk_canon_string(text, mk_view_name(run->view, hit->code));
+    mk_canon_string(text, mk_view_name(run->view, last.label));
     mk_buf_z(text, ",\"match\":");
     mk_buf_i64(text, hit->rank);
     mk_buf_z(text, ",\"name\":");
-    const mk_code rc = write_name(run, hit->id, err);
+    MK_TRY(rc, mk_payload_json(run->out, raw, err));
     mk_buf_z(text, ",\"uid\":");
     mk_canon_string(text, hit->uid);
     mk_buf_c(text, '}');
+
+out:
+    mk_arena_rewind(run->arena, mark);
     return rc;
 }
 

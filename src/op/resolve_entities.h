@@ -10,7 +10,7 @@ typedef struct mk_find_args {
     mk_page page;
 } mk_find_args;
 
-/* Matches by (rank, uid): rank is the score 0 to 2, code the label of the latest version. */
+/* Matches by (rank, uid), sorted as far as the page needs; rank is the score 0 to 2. */
 typedef struct mk_found {
     mk_ranked *list;
     mk_span span;
