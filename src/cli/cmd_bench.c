@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/canon.h"
 #include "cli/cli.h"
 #include "eval/bench.h"
 
@@ -31,6 +32,12 @@ static const char *verdict_name(const mk_bench_row *row)
     return !row->has_published ? "" : row->as_published ? "as published" : "NOT AS PUBLISHED";
 }
 
+static void put_verdict(mk_buf *out, const mk_bench_row *row)
+{
+    mk_buf_printf(out, ",\"verdict\":\"%s\",\"why\":", verdict_name(row));
+    mk_canon_string(out, mk_str_of(row->why));
+}
+
 static void put_json(showing *s, const mk_bench_row *row)
 {
     mk_buf out;
@@ -38,14 +45,18 @@ static void put_json(showing *s, const mk_bench_row *row)
     if (row->verdict != MK_BENCH_MEASURED)
         mk_buf_printf(&out, "{\"hash\":null,\"p50_ms\":null,\"p95_ms\":null");
     else
-        mk_buf_printf(&out, "{\"cold_ms\":%.6f,\"hash\":\"%s\",\"memory\":%zu,\"p50_ms\":%.6f,\"p95_ms\":%.6f",
-                      row->cold_ms, row->hash, row->memory, row->p50_ms, row->p95_ms);
+        mk_buf_printf(&out, "{\"best_ms\":%.6f,\"cold_disk_ms\":%.6f,\"cold_ms\":%.6f,\"hash\":\"%s\",\"memory\":%zu",
+                      row->best_ms, row->cold_disk_ms, row->cold_ms, row->hash, row->memory);
+    if (row->one_thread_ms > 0)
+        mk_buf_printf(&out, ",\"one_thread_ms\":%.6f", row->one_thread_ms);
+    if (row->verdict == MK_BENCH_MEASURED)
+        mk_buf_printf(&out, ",\"p50_ms\":%.6f,\"p95_ms\":%.6f", row->p50_ms, row->p95_ms);
     if (row->has_published)
         mk_buf_printf(&out, ",\"published\":%s", row->as_published ? "true" : "false");
     mk_buf_printf(&out, ",\"query\":\"%s\",\"rows\":%lld,\"scale\":%llu,\"system\":\"merkhet\"", row->query,
                   (long long)row->rows, (unsigned long long)s->scale);
     if (row->verdict != MK_BENCH_MEASURED)
-        mk_buf_printf(&out, ",\"verdict\":\"%s\"", verdict_name(row));
+        put_verdict(&out, row);
     mk_buf_c(&out, '}');
     s->rc = mk_buf_done(&out, s->err);
     if (s->rc == MK_OK)
@@ -74,12 +85,17 @@ static void put_cells(showing *s, const mk_bench_row *row)
     if (measured) {
         cell(s, "%.3f", row->p50_ms);
         cell(s, "%.3f", row->p95_ms);
+        if (row->one_thread_ms > 0)
+            cell(s, "%.3f", row->one_thread_ms);
+        else
+            cell(s, "-");
         cell(s, "%.3f", row->cold_ms);
+        cell(s, "%.3f", row->cold_disk_ms);
         cell(s, "%lld", (long long)row->rows);
         cell(s, "%.1f", (double)row->memory / 1048576.0);
         cell(s, "%s", row->hash);
     }
-    for (int i = 0; !measured && i < 6; i++)
+    for (int i = 0; !measured && i < 8; i++)
         cell(s, "-");
     cell(s, "%s", verdict_name(row));
 }
@@ -144,12 +160,13 @@ static void remove_folder(const char *folder)
 
 static mk_code run_suite(mk_cli *cli, mk_bench_suite suite, const char *dir, showing *s, mk_err *err)
 {
-    static const char *const heads[] = {"query", "p50 ms", "p95 ms", "cold ms", "rows", "MiB", "answer", ""};
+    static const char *const heads[] = {"query",   "p50 ms", "p95 ms", "1 core ms", "cold ms",
+                                       "disk ms", "rows",   "MiB",    "answer",    ""};
     mk_code rc = MK_OK;
     if (!is_there(dir))
         MK_TRY(rc, mk_bench_make(dir, suite, s->scale, show_progress, s, err));
     mk_cli__progress_end(cli);
-    MK_TRY(rc, mk_table_begin(&s->table, &s->arena, heads, 8, err));
+    MK_TRY(rc, mk_table_begin(&s->table, &s->arena, heads, 10, err));
     MK_TRY(rc, mk_bench_run(dir, suite, s->scale, show_row, s, err));
     mk_cli__progress_end(cli);
     MK_TRY(rc, s->rc);
@@ -215,9 +232,10 @@ const mk_command mk_commands_bench[] = {
     {.name = "bench registry",
      .summary = "times the thirteen queries of the cross-system registry",
      .help = "Every row has an answer hash, which other systems can be compared by, and says whether it is\n"
-             "the published one where there is one. Cold is the first call of a store just opened. With\n"
-             "--store the data set is looked for there, and made when there is nothing; without, a\n"
-             "temporary one is made and removed.",
+             "the published one where there is one. Cold is the first call of a store just opened, disk the\n"
+             "same with its files dropped from the page cache; 1 core is the median without a second thread, of\n"
+             "operators that take one. With --store the data set is looked for there, and made when there is\n"
+             "nothing; without, a temporary one is made and removed.",
      .example = "merkhet bench registry --scale 2000",
      .words = "",
      .options = registry_options,

@@ -235,8 +235,9 @@ static mk_code add_segment(mk_edge_stream *stream, uint32_t part, mk_err *err)
     if (mk_scan__spans_help(&src->scan, &stream->filter))
         MK_TRY(rc, mk_segment_span_ends(src->scan.segment, &src->spans, err));
     src->classes = src->scan.segment->lane == MK_LANE_RESERVED_EDGE;
-    /* Bounds of starts are all there is to it, unless ends of different durations are asked for. */
-    src->in_window = stream->filter.match == MK_MATCH_STARTS || starts.lo != INT64_MIN;
+    /* Bounds of starts are all there is to it when starts are asked for, or what holds and all durations are alike. */
+    src->in_window = stream->filter.match == MK_MATCH_STARTS ||
+                     (stream->filter.match == MK_MATCH_OVERLAPS && starts.lo != INT64_MIN);
     src->first = mk_col_get(src->scan.vt_s, src->row);
     stream->source_count++;
 out:
