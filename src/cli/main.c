@@ -85,9 +85,9 @@ static void print_help(FILE *to)
     fputs("merkhet: a bi-temporal property-graph database\n\n"
           "merkhet COMMAND [options]\n\nCommands:\n", to);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        fprintf(to, "  %-14s %s\n", order[i], find_command(order[i])->summary);
-    fputs("  version      the version of the program\n"
-          "  help         this text; help COMMAND for one command\n\n"
+        fprintf(to, "  %-15s %s\n", order[i], find_command(order[i])->summary);
+    fputs("  version         the version of the program\n"
+          "  help            this text; help COMMAND for one command\n\n"
           "Options of every command:\n", to);
     print_options(to, common);
     fputs("\nTimes are integers, microseconds since 1970-01-01T00:00:00Z, or ISO 8601 text; \"open\" is\n"
@@ -101,7 +101,7 @@ static void print_group_help(FILE *to, const char *group)
     fprintf(to, "merkhet %s COMMAND [options]\n\nCommands:\n", group);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         if (mk_str_starts(mk_str_of(order[i]), mk_str_of(group)) && order[i][strlen(group)] == ' ')
-            fprintf(to, "  %-14s %s\n", order[i], find_command(order[i])->summary);
+            fprintf(to, "  %-15s %s\n", order[i], find_command(order[i])->summary);
 }
 
 /* True when `word` is the first of two words of some command. */
