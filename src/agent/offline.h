@@ -6,6 +6,8 @@
 #ifndef MK_AGENT_OFFLINE_H
 #define MK_AGENT_OFFLINE_H
 
+#include <stdatomic.h>
+
 #include "store/view.h"
 
 /* All members may be zero. */
