@@ -438,6 +438,8 @@ mk_code mk_col_decode(const mk_alloc *alloc, mk_str bytes, uint32_t rows, mk_col
                     .step = mk_get_u64(p + 13),
                     .factor = mk_get_u64(p + 21),
                     .alloc = alloc};
+    if (out->factor == 0) /* it divides */
+        return damaged(err);
     mk_str rest = {bytes.p + HEAD_SIZE, bytes.n - HEAD_SIZE};
     /* Every block takes at least its head, which bounds what hostile bytes can make us allocate. */
     if (width != 0 && rest.n / BLOCK_HEAD < ((uint64_t)rows + MK_COL_BLOCK - 1) / MK_COL_BLOCK)

@@ -254,8 +254,11 @@ static void test_column__hostile_heads_are_refused_cheaply(void **state)
         bytes[4] = widths[i];
         assert_int_equal(mk_col_decode(&ta.hook, (mk_str){(char *)bytes, 64}, 4, &back, &err), MK_E_STATE);
     }
-    /* More bits than a unit can have. */
+    /* A factor of zero, by which reads would divide. */
     bytes[4] = 1;
+    assert_int_equal(mk_col_decode(&ta.hook, (mk_str){(char *)bytes, 64}, 4, &back, &err), MK_E_STATE);
+    /* More bits than a unit can have. */
+    bytes[21] = 1;
     bytes[29] = 65;
     assert_int_equal(mk_col_decode(&ta.hook, (mk_str){(char *)bytes, 64}, 4, &back, &err), MK_E_STATE);
     assert_true(testalloc_is_clean(&ta));
