@@ -10,6 +10,8 @@ static bool make(mk_big *out, mk_arena *arena, size_t limbs)
     if (!mk_size_mul(limbs + 1, sizeof *out->limb, &size))
         return false;
     out->limb = mk_arena_get0(arena, size);
+    if (out->limb == NULL)
+        out->n = 0; /* trim, on the way out, must find no limbs */
     return out->limb != NULL;
 }
 

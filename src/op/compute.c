@@ -12,17 +12,25 @@
 
 /* ---- errors and arguments ---- */
 
+mk_code mk_compute__blame(const char *arg, mk_code rc, mk_err *err)
+{
+    char extra[80];
+    if (rc != MK_E_INVALID_ARG)
+        return rc;
+    const int n = snprintf(extra, sizeof extra, "\"path\":[\"%s\"]", arg);
+    mk_err_extra(err, extra, (size_t)n);
+    return rc;
+}
+
 mk_code mk_compute__refuse(const char *arg, mk_err *err, const char *fmt, ...)
 {
-    char text[400], extra[80];
+    char text[400];
     va_list list;
     va_start(list, fmt);
     vsnprintf(text, sizeof text, fmt, list);
     va_end(list);
-    const int n = snprintf(extra, sizeof extra, "\"path\":[\"%s\"]", arg);
     mk_fail(err, MK_E_INVALID_ARG, "%s: %s", arg, text);
-    mk_err_extra(err, extra, (size_t)n);
-    return MK_E_INVALID_ARG;
+    return mk_compute__blame(arg, MK_E_INVALID_ARG, err);
 }
 
 mk_str mk_compute__name(const mk_run *run, const char *arg)
@@ -80,28 +88,41 @@ mk_code mk_key_set_init(mk_key_set *set, mk_arena *arena, mk_err *err)
     return set->slots != NULL ? MK_OK : mk_fail_nomem(err);
 }
 
-static uint32_t *key_slot(const mk_key_set *set, const mk_json *key)
+/* Where an equal key is, or would be. */
+static mk_key_slot *key_slot(const mk_key_set *set, const mk_json *key, uint32_t tag)
 {
-    size_t at = mk_scalar_hash(key, set->seed) & set->mask;
-    while (set->slots[at] != 0 && !mk_value_equal(set->keys[set->slots[at] - 1], key))
-        at = (at + 1) & set->mask;
-    return &set->slots[at];
+    size_t at = tag & set->mask;
+    for (;; at = (at + 1) & set->mask) {
+        mk_key_slot *slot = &set->slots[at];
+        if (slot->place == 0 ||
+            (slot->tag == tag && mk_value_equal(set->keys[slot->place - 1], key)))
+            return slot;
+    }
+}
+
+static uint32_t key_tag(const mk_key_set *set, const mk_json *key)
+{
+    return (uint32_t)mk_scalar_hash(key, set->seed);
 }
 
 static mk_code key_room(mk_key_set *set, mk_err *err)
 {
     if ((set->count + 1) * 4 <= (set->mask + 1) * 3)
         return MK_OK;
-    const size_t slots = (set->mask + 1) * 2;
-    set->slots = mk_arena_get0(set->arena, slots * sizeof *set->slots);
-    if (set->slots == NULL)
+    const size_t old_count = set->mask + 1;
+    const mk_key_slot *old = set->slots;
+    mk_key_slot *slots = mk_arena_get0(set->arena, 2 * old_count * sizeof *slots);
+    if (slots == NULL)
         return mk_fail_nomem(err);
-    set->mask = slots - 1;
-    for (size_t i = 0; i < set->count; i++) {
-        size_t at = mk_scalar_hash(set->keys[i], set->seed) & set->mask;
-        while (set->slots[at] != 0)
+    set->slots = slots;
+    set->mask = 2 * old_count - 1;
+    for (size_t i = 0; i < old_count; i++) {
+        size_t at = old[i].tag & set->mask;
+        if (old[i].place == 0)
+            continue;
+        while (slots[at].place != 0)
             at = (at + 1) & set->mask;
-        set->slots[at] = (uint32_t)i + 1;
+        slots[at] = old[i];
     }
     return MK_OK;
 }
@@ -110,23 +131,24 @@ mk_code mk_key_set_add(mk_key_set *set, const mk_json *key, size_t *place, bool 
 {
     mk_code rc;
     MK_TRY(rc, key_room(set, err));
-    uint32_t *slot = key_slot(set, key);
-    *added = *slot == 0;
+    const uint32_t tag = key_tag(set, key);
+    mk_key_slot *slot = key_slot(set, key, tag);
+    *added = slot->place == 0;
     if (*added) {
         MK_TRY(rc, mk_op_grow(set->arena, (void **)&set->keys, &set->cap, set->count + 1,
                               sizeof *set->keys, err));
         set->keys[set->count] = key;
-        *slot = (uint32_t)++set->count;
+        *slot = (mk_key_slot){(uint32_t)++set->count, tag};
     }
-    *place = *slot - 1;
+    *place = slot->place - 1;
 out:
     return rc;
 }
 
 size_t mk_key_set_find(const mk_key_set *set, const mk_json *key)
 {
-    const uint32_t *slot = key_slot(set, key);
-    return *slot != 0 ? *slot - 1 : SIZE_MAX;
+    const mk_key_slot *slot = key_slot(set, key, key_tag(set, key));
+    return slot->place != 0 ? slot->place - 1 : SIZE_MAX;
 }
 
 /* Bottom-up merge sort of places, stable. */
@@ -281,14 +303,15 @@ static mk_code run_pair(mk_run *run, mk_str fn, mk_err *err)
     mk_code rc;
     MK_TRY(rc, read_operand(run, "x", &x, err));
     MK_TRY(rc, read_operand(run, "y", &y, err));
-    if (mk_str_eq(fn, MK_STR("diff"))) {
-        MK_TRY(rc, mk_arith_sub(x, y, run->arena, &value, err));
-    } else if (mk_str_eq(fn, MK_STR("percent"))) {
+    if (mk_str_eq(fn, MK_STR("percent"))) {
         MK_TRY(rc, mk_arith_mul(&hundred, x, run->arena, &scaled, err));
-        MK_TRY(rc, mk_arith_div(&scaled, y, run->arena, &value, err));
-    } else {
-        MK_TRY(rc, mk_arith_div(x, y, run->arena, &value, err));
+        x = &scaled;
     }
+    if (mk_str_eq(fn, MK_STR("diff")))
+        rc = mk_arith_sub(x, y, run->arena, &value, err);
+    else
+        rc = mk_arith_div(x, y, run->arena, &value, err);
+    MK_TRY(rc, mk_compute__blame("y", rc, err));
     rc = mk_compute__value(run, &value, err);
 out:
     return rc;
@@ -333,7 +356,7 @@ static mk_code read_bounds(const mk_run *run, const char *name, bounds *out, mk_
 
 static mk_code run_interval_relation(mk_run *run, mk_err *err)
 {
-    bounds a, b;
+    bounds a = {0, 0}, b = {0, 0};
     mk_code rc;
     MK_TRY(rc, read_bounds(run, "a", &a, err));
     MK_TRY(rc, read_bounds(run, "b", &b, err));
@@ -493,7 +516,7 @@ static const mk_arg args_compute[] = {
 };
 
 static const mk_field any_row = {.name = "row", .type = MK_FIELD_ANY};
-static const mk_field group_row = {.name = "group", .type = MK_FIELD_OBJECT};
+static const mk_field made_row = {.name = "row", .type = MK_FIELD_OBJECT};
 static const mk_field scalar_row = {.name = "member", .type = MK_FIELD_ANY};
 
 #define FALSE_TRUNCATED MK_FIELD_TRUNCATED("Always false.")
@@ -521,9 +544,24 @@ static const mk_field fields_relation[] = {
     {0},
 };
 static const mk_field fields_rows[] = {PAGE_FIELDS(&any_row, "Rows of the input."), {0}};
-static const mk_field fields_made[] = {PAGE_FIELDS(&group_row, "Rows with the members added."), {0}};
-static const mk_field fields_groups[] = {
-    PAGE_FIELDS(&group_row, "One row a group: the key, and the value under the function's name."), {0}};
+static const mk_field fields_made[] = {PAGE_FIELDS(&made_row, "Rows with the members added."), {0}};
+/* Rows of a grouped reducer: its value under its own name, and the key under the name in group_by. */
+#define GROUPED(fn_, type_)                                                                        \
+    static const mk_field members_##fn_[] = {                                                      \
+        {.name = #fn_, .type = (type_), .doc = "Of the group's rows."}, {0}};                      \
+    static const mk_field row_##fn_ = {                                                            \
+        .name = "group", .type = MK_FIELD_OBJECT, .open = true, .members = members_##fn_};         \
+    static const mk_field fields_by_##fn_[] = {                                                    \
+        PAGE_FIELDS(&row_##fn_, "One row a group, in key order; the key's member is named by "     \
+                                "group_by."),                                                      \
+        {0}}
+GROUPED(count, MK_FIELD_INTEGER);
+GROUPED(sum, MK_FIELD_NUMBER);
+GROUPED(min, MK_FIELD_NUMBER);
+GROUPED(max, MK_FIELD_NUMBER);
+GROUPED(mean, MK_FIELD_NUMBER);
+GROUPED(median, MK_FIELD_NUMBER);
+
 static const mk_field fields_members[] = {PAGE_FIELDS(&scalar_row, "Members in key order."), {0}};
 
 static const mk_field fields_compute[] = {
@@ -541,9 +579,9 @@ static const mk_variant variants_compute[] = {
     {"count", false, fields_count},        {"sum", false, fields_number},
     {"min", false, fields_number},         {"max", false, fields_number},
     {"mean", false, fields_number},        {"median", false, fields_number},
-    {"count", true, fields_groups},        {"sum", true, fields_groups},
-    {"min", true, fields_groups},          {"max", true, fields_groups},
-    {"mean", true, fields_groups},         {"median", true, fields_groups},
+    {"count", true, fields_by_count},      {"sum", true, fields_by_sum},
+    {"min", true, fields_by_min},          {"max", true, fields_by_max},
+    {"mean", true, fields_by_mean},        {"median", true, fields_by_median},
     {"topk", false, fields_rows},          {"topk", true, fields_rows},
     {"filter", false, fields_rows},        {"ratio", false, fields_number},
     {"diff", false, fields_number},        {"percent", false, fields_number},

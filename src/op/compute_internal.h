@@ -14,6 +14,8 @@ typedef struct mk_values {
 
 /* Errors name the argument that is at fault: mk_compute__refuse(run, "field", "...", ...). */
 mk_code mk_compute__refuse(const char *arg, mk_err *err, const char *fmt, ...) MK_PRINTF(3, 4);
+/* Names `arg` in an MK_E_INVALID_ARG that arithmetic gave, which knows numbers and no arguments. Returns rc. */
+mk_code mk_compute__blame(const char *arg, mk_code rc, mk_err *err);
 
 /* args.input or args.other as values; refused when null. */
 MK_CHECK mk_code mk_compute__rows(const mk_run *run, const char *arg, mk_values *out, mk_err *err);
@@ -27,13 +29,20 @@ mk_str mk_compute__name_or(const mk_run *run, const char *arg, mk_str otherwise)
 
 /* ---- keys ---- */
 
+/* A place in a table of keys. The tag is the hash's lower half: it says where the slot belongs and tells
+ * almost all different keys apart, so that growing reads no keys and looking up reads one. */
+typedef struct mk_key_slot {
+    uint32_t place; /* + 1; 0: free */
+    uint32_t tag;
+} mk_key_slot;
+
 /* Distinct scalars in the order of their first occurrence; equality of 4.3. */
 typedef struct mk_key_set {
     mk_arena *arena;
     uint64_t seed;
     const mk_json **keys;
     size_t count, cap;
-    uint32_t *slots; /* place + 1; 0: free */
+    mk_key_slot *slots;
     size_t mask;
 } mk_key_set;
 

@@ -70,8 +70,10 @@ static mk_code reduce(mk_run *run, mk_str fn, const mk_values *values, mk_json *
     mk_code rc = check_numbers(values, err);
     if (rc != MK_OK)
         return rc;
-    if (mk_str_eq(fn, MK_STR("sum")))
-        return mk_arith_sum(values->list, values->n, run->arena, out, err);
+    if (mk_str_eq(fn, MK_STR("sum"))) {
+        rc = mk_arith_sum(values->list, values->n, run->arena, out, err);
+        return mk_compute__blame("field", rc, err);
+    }
     if (values->n == 0)
         return mk_compute__refuse("input", err, "%.*s of nothing", MK_STR_ARG(fn));
     if (mk_str_eq(fn, MK_STR("mean")))
@@ -114,6 +116,21 @@ static mk_json *group_row(void *ctx, size_t i)
     return row;
 }
 
+/* One group's value. Its scratch goes at once, because there may be as many groups as rows; only an
+ * integer beyond int64 has digits there that must stay. */
+static mk_code reduce_group(mk_run *run, mk_str fn, const mk_values *rows, mk_json *out, mk_err *err)
+{
+    const mk_arena_mark mark = mk_arena_save(run->arena);
+    mk_values values;
+    mk_code rc;
+    MK_TRY(rc, values_of(run, fn, rows, &values, err));
+    MK_TRY(rc, reduce(run, fn, &values, out, err));
+    if (!(out->kind == MK_JSON_INT && out->b))
+        mk_arena_rewind(run->arena, mark);
+out:
+    return rc;
+}
+
 static mk_code reduce_groups(mk_run *run, mk_str fn, const mk_values *rows, mk_err *err)
 {
     grouped g = {.run = run, .by = mk_compute__name(run, "group_by"), .fn = fn};
@@ -125,9 +142,7 @@ static mk_code reduce_groups(mk_run *run, mk_str fn, const mk_values *rows, mk_e
     if (g.values == NULL)
         return mk_fail_nomem(err);
     for (size_t i = 0; i < groups.count; i++) {
-        mk_values values;
-        MK_TRY(rc, values_of(run, fn, &groups.rows[i], &values, err));
-        MK_TRY(rc, reduce(run, fn, &values, &g.values[i], err));
+        MK_TRY(rc, reduce_group(run, fn, &groups.rows[i], &g.values[i], err));
         if (!mk_guard_ok(run->guard))
             return mk_guard_result(run->guard, err);
     }
@@ -192,11 +207,11 @@ static bool ranks_before(ranking *r, entry *a, entry *b)
 
 static void sift_down(ranking *r, entry *heap, size_t n, size_t at)
 {
-    const entry moved = heap[at];
+    entry moved = heap[at]; /* its text may be made on the way down */
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && ranks_before(r, &heap[child], &heap[child + 1]))
             child++;
-        if (!ranks_before(r, (entry *)&moved, &heap[child]))
+        if (!ranks_before(r, &moved, &heap[child]))
             break;
         heap[at] = heap[child];
     }
@@ -322,8 +337,11 @@ static mk_code rank_all(mk_run *run, ranking *r, const mk_values *rows, mk_value
     if (by.p == NULL)
         return rank_rows(run, r, rows, out, err);
     MK_TRY(rc, mk_compute__group(run, rows, by, &groups, err));
-    for (size_t i = 0; i < groups.count; i++)
+    for (size_t i = 0; i < groups.count; i++) {
         MK_TRY(rc, rank_rows(run, r, &groups.rows[i], out, err));
+        if (!mk_guard_ok(run->guard))
+            return mk_guard_result(run->guard, err);
+    }
 out:
     return rc;
 }

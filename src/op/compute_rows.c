@@ -1,8 +1,6 @@
 /* compute_rows.c — filters, sets, derived members and joins. Layer: op.
  *
  * Source: operators spec, 8.6 to 8.8; O-18, O-32, O-33. */
-#include <stdlib.h>
-
 #include "op/compute_internal.h"
 
 /* ---- comparisons ---- */
@@ -185,10 +183,16 @@ out:
 
 /* ---- derive ---- */
 
+typedef mk_code arith_fn(const mk_json *l, const mk_json *r, mk_arena *arena, mk_json *out, mk_err *err);
+
 typedef struct deriving {
     mk_run *run;
-    const mk_values *rows;
-    mk_str into;
+    mk_values rows;
+    mk_str field, field2, into, op;
+    const mk_json *value; /* the right side of every row, when field2.p is NULL */
+    const char *right;    /* the argument that the right side comes from */
+    arith_fn *arith;      /* NULL: concat */
+    mk_buf scratch;
     mk_json *values;
 } deriving;
 
@@ -196,7 +200,7 @@ typedef struct deriving {
 static mk_json *derived_row(void *ctx, size_t i)
 {
     const deriving *d = ctx;
-    const mk_json *from = d->rows->list[i];
+    const mk_json *from = d->rows.list[i];
     mk_json *row = mk_arena_get(d->run->arena, sizeof *row);
     mk_member *members = mk_arena_get(d->run->arena, (from->n + 1) * sizeof *members);
     if (row == NULL || members == NULL)
@@ -208,34 +212,27 @@ static mk_json *derived_row(void *ctx, size_t i)
     return row;
 }
 
-static mk_code concat(mk_run *run, const mk_json *l, const mk_json *r, mk_json *out, mk_err *err)
+static mk_code concat(deriving *d, const mk_json *l, const mk_json *r, mk_json *out, mk_err *err)
 {
-    mk_buf text;
-    mk_buf_init(&text, run->arena->alloc);
-    mk_value_text(&text, l);
-    mk_buf_c(&text, '|');
-    mk_value_text(&text, r);
-    const mk_str copy = text.failed ? (mk_str){NULL, 0} : mk_arena_copy(run->arena, mk_buf_view(&text));
-    mk_buf_free(&text);
+    mk_buf *text = &d->scratch;
+    mk_buf_clear(text);
+    mk_value_text(text, l);
+    mk_buf_c(text, '|');
+    mk_value_text(text, r);
+    const mk_str copy =
+        text->failed ? (mk_str){NULL, 0} : mk_arena_copy(d->run->arena, mk_buf_view(text));
     *out = (mk_json){.kind = MK_JSON_STRING, .text = copy};
     return copy.p != NULL ? MK_OK : mk_fail_nomem(err);
 }
 
-static mk_code apply(mk_run *run, mk_str op, const mk_json *l, const mk_json *r, mk_json *out, mk_err *err)
+static mk_code apply(deriving *d, const mk_json *l, const mk_json *r, mk_json *out, mk_err *err)
 {
-    if (mk_str_eq(op, MK_STR("concat")))
-        return concat(run, l, r, out, err);
+    if (d->arith == NULL)
+        return concat(d, l, r, out, err);
     if (!mk_is_number(l) || !mk_is_number(r))
-        return mk_compute__refuse("op", err, "%.*s needs numbers on both sides", MK_STR_ARG(op));
-    if (mk_str_eq(op, MK_STR("add")))
-        return mk_arith_add(l, r, run->arena, out, err);
-    if (mk_str_eq(op, MK_STR("sub")))
-        return mk_arith_sub(l, r, run->arena, out, err);
-    if (mk_str_eq(op, MK_STR("mul")))
-        return mk_arith_mul(l, r, run->arena, out, err);
-    if (mk_str_eq(op, MK_STR("div")))
-        return mk_arith_div(l, r, run->arena, out, err);
-    return mk_arith_floordiv(l, r, run->arena, out, err);
+        return mk_compute__refuse(mk_is_number(l) ? d->right : "field", err,
+                                  "%.*s needs numbers on both sides", MK_STR_ARG(d->op));
+    return mk_compute__blame(d->right, d->arith(l, r, d->run->arena, out, err), err);
 }
 
 static mk_code check_derive(const mk_run *run, mk_err *err)
@@ -249,37 +246,65 @@ static mk_code check_derive(const mk_run *run, mk_err *err)
     return MK_OK;
 }
 
-static mk_code derive_one(mk_run *run, const mk_json *row, size_t i, mk_str into, mk_json *out, mk_err *err)
+static void read_derive(deriving *d)
 {
-    const mk_str field = mk_compute__name(run, "field"), field2 = mk_compute__name(run, "field2");
+    static const struct {
+        const char *name;
+        arith_fn *fn;
+    } ops[] = {{"add", mk_arith_add}, {"sub", mk_arith_sub}, {"mul", mk_arith_mul},
+               {"div", mk_arith_div}, {"floordiv", mk_arith_floordiv}};
+    d->field = mk_compute__name(d->run, "field");
+    d->field2 = mk_compute__name(d->run, "field2");
+    d->into = mk_compute__name(d->run, "into");
+    d->op = mk_compute__name(d->run, "op");
+    d->value = mk_json_get(d->run->args, "value");
+    d->right = d->field2.p != NULL ? "field2" : "value";
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (mk_str_eq(d->op, mk_str_of(ops[i].name)))
+            d->arith = ops[i].fn;
+}
+
+static mk_code derive_one(deriving *d, size_t i, mk_err *err)
+{
+    const mk_json *row = d->rows.list[i];
     if (row->kind != MK_JSON_OBJECT)
         return mk_compute__refuse("input", err, "element %zu is no object", i);
-    if (mk_json_get_n(row, into) != NULL)
+    if (mk_json_get_n(row, d->into) != NULL)
         return mk_compute__refuse("into", err, "element %zu has a member '%.*s' already", i,
-                                  MK_STR_ARG(into));
-    const mk_json *l = mk_json_get_n(row, field);
-    const mk_json *r = field2.p != NULL ? mk_json_get_n(row, field2) : mk_json_get(run->args, "value");
+                                  MK_STR_ARG(d->into));
+    const mk_json *l = mk_json_get_n(row, d->field);
+    const mk_json *r = d->field2.p != NULL ? mk_json_get_n(row, d->field2) : d->value;
     if (l == NULL || r == NULL)
         return mk_compute__refuse(l == NULL ? "field" : "field2", err,
                                   "element %zu has no member '%.*s'", i,
-                                  MK_STR_ARG(l == NULL ? field : field2));
-    return apply(run, mk_compute__name(run, "op"), l, r, out, err);
+                                  MK_STR_ARG(l == NULL ? d->field : d->field2));
+    return apply(d, l, r, &d->values[i], err);
 }
 
+/* The values of all rows come first, because any of them may be refused. */
 mk_code mk_compute__derive(mk_run *run, mk_err *err)
 {
-    mk_values rows;
-    deriving d = {.run = run, .rows = &rows, .into = mk_compute__name(run, "into")};
+    deriving d = {.run = run};
     mk_code rc;
-    MK_TRY(rc, mk_compute__rows(run, "input", &rows, err));
+    mk_buf_init(&d.scratch, run->arena->alloc);
+    MK_TRY(rc, mk_compute__rows(run, "input", &d.rows, err));
     MK_TRY(rc, check_derive(run, err));
-    d.values = mk_arena_get(run->arena, rows.n * sizeof *d.values);
-    if (d.values == NULL)
-        return mk_fail_nomem(err);
-    for (size_t i = 0; i < rows.n; i++)
-        MK_TRY(rc, derive_one(run, rows.list[i], i, d.into, &d.values[i], err));
-    rc = mk_compute__page(run, rows.n, derived_row, &d, err);
+    read_derive(&d);
+    d.values = mk_arena_get(run->arena, d.rows.n * sizeof *d.values);
+    if (d.values == NULL) {
+        rc = mk_fail_nomem(err);
+        goto out;
+    }
+    for (size_t i = 0; i < d.rows.n; i++) {
+        MK_TRY(rc, derive_one(&d, i, err));
+        if (!mk_guard_ok(run->guard)) {
+            rc = mk_guard_result(run->guard, err);
+            goto out;
+        }
+    }
+    rc = mk_compute__page(run, d.rows.n, derived_row, &d, err);
 out:
+    mk_buf_free(&d.scratch);
     return rc;
 }
 
@@ -296,8 +321,8 @@ typedef struct joining {
     side left, right;
     mk_str prefix;
     const mk_json *fill;
-    mk_str *columns; /* of any right row, ascending, the key included */
-    size_t column_count;
+    mk_key_set columns; /* names in any right row, the key included; filled for how = left only */
+    uint32_t *column_order; /* ascending */
     struct pairing {
         uint32_t left, right; /* UINT32_MAX: no partner */
     } *pairs;
@@ -332,30 +357,32 @@ out:
     return rc;
 }
 
-static int by_name(const void *x, const void *y)
+static mk_code add_column(joining *j, mk_str name, mk_err *err)
 {
-    return mk_str_cmp(*(const mk_str *)x, *(const mk_str *)y);
+    const mk_json key = {.kind = MK_JSON_STRING, .text = name};
+    size_t place;
+    bool added;
+    if (mk_key_set_find(&j->columns, &key) != SIZE_MAX)
+        return MK_OK;
+    mk_json *kept = mk_arena_get(j->run->arena, sizeof *kept);
+    if (kept == NULL)
+        return mk_fail_nomem(err);
+    *kept = key;
+    return mk_key_set_add(&j->columns, kept, &place, &added, err);
 }
 
 /* The columns that rows without a partner are filled in: those of any right row, and the key. */
 static mk_code gather_columns(joining *j, mk_err *err)
 {
-    size_t total = 1, n = 0;
-    for (size_t i = 0; i < j->right.rows.n; i++)
-        total += j->right.rows.list[i]->n;
-    mk_str *all = mk_arena_get(j->run->arena, total * sizeof *all);
-    if (all == NULL)
-        return mk_fail_nomem(err);
-    all[n++] = j->right.on;
+    mk_code rc;
+    MK_TRY(rc, mk_key_set_init(&j->columns, j->run->arena, err));
+    MK_TRY(rc, add_column(j, j->right.on, err));
     for (size_t i = 0; i < j->right.rows.n; i++)
         for (size_t k = 0; k < j->right.rows.list[i]->n; k++)
-            all[n++] = j->right.rows.list[i]->members[k].key;
-    qsort(all, n, sizeof *all, by_name);
-    j->columns = all;
-    for (size_t i = 0; i < n; i++)
-        if (j->column_count == 0 || !mk_str_eq(all[j->column_count - 1], all[i]))
-            all[j->column_count++] = all[i];
-    return MK_OK;
+            MK_TRY(rc, add_column(j, j->right.rows.list[i]->members[k].key, err));
+    rc = mk_key_set_order(&j->columns, &j->column_order, err);
+out:
+    return rc;
 }
 
 static bool prefixed(const joining *j, mk_str column, mk_str *out)
@@ -376,7 +403,7 @@ static mk_json *joined_row(void *ctx, size_t i)
     const joining *j = ctx;
     const mk_json *l = j->left.rows.list[j->pairs[i].left];
     const mk_json *r = j->pairs[i].right == UINT32_MAX ? NULL : j->right.rows.list[j->pairs[i].right];
-    const size_t more = r != NULL ? r->n : j->column_count;
+    const size_t more = r != NULL ? r->n : j->columns.count;
     mk_json *row = mk_arena_get(j->run->arena, sizeof *row);
     mk_member *members = mk_arena_get(j->run->arena, (l->n + more) * sizeof *members);
     if (row == NULL || members == NULL)
@@ -385,7 +412,9 @@ static mk_json *joined_row(void *ctx, size_t i)
         memcpy(members, l->members, l->n * sizeof *members);
     for (size_t k = 0; k < more; k++) {
         mk_member *m = &members[l->n + k];
-        if (!prefixed(j, r != NULL ? r->members[k].key : j->columns[k], &m->key))
+        const mk_str name =
+            r != NULL ? r->members[k].key : j->columns.keys[j->column_order[k]]->text;
+        if (!prefixed(j, name, &m->key))
             return NULL;
         m->value = r != NULL ? r->members[k].value : *j->fill;
     }
@@ -393,20 +422,21 @@ static mk_json *joined_row(void *ctx, size_t i)
     return row;
 }
 
-/* Whether a member of the left row begins with the prefix and is one of the right row's, prefixed. */
+/* Refused when a member of the left row is called as a prefixed one of the partner, or of the fillers. */
 static mk_code check_names(const joining *j, const mk_json *l, const mk_json *r, mk_err *err)
 {
     for (size_t k = 0; k < l->n; k++) {
         const mk_str name = l->members[k].key;
         if (!mk_str_starts(name, j->prefix))
             continue;
-        const mk_str column = {name.p + j->prefix.n, name.n - j->prefix.n};
-        bool there = r != NULL && mk_json_get_n(r, column) != NULL;
-        for (size_t c = 0; r == NULL && c < j->column_count && !there; c++)
-            there = mk_str_eq(j->columns[c], column);
-        if (there)
+        const mk_json column = {.kind = MK_JSON_STRING,
+                                .text = {name.p + j->prefix.n, name.n - j->prefix.n}};
+        if (r != NULL ? mk_json_get_n(r, column.text) != NULL
+                      : mk_key_set_find(&j->columns, &column) != SIZE_MAX)
             return mk_compute__refuse("other_prefix", err, "'%.*s' is a member of the left side already",
                                       MK_STR_ARG(name));
+        if (!mk_guard_done(j->run->guard, r != NULL ? (uint32_t)r->n : 1))
+            return mk_guard_result(j->run->guard, err);
     }
     return MK_OK;
 }
@@ -450,8 +480,10 @@ mk_code mk_compute__join(mk_run *run, mk_err *err)
     j.right.on = mk_compute__name_or(run, "other_on", j.left.on);
     MK_TRY(rc, read_side(run, "other", "other_on", &j.right, err)); /* the reference looks at it first */
     MK_TRY(rc, read_side(run, "input", "on", &j.left, err));
-    MK_TRY(rc, gather_columns(&j, err));
-    MK_TRY(rc, pair_up(&j, mk_str_eq(mk_compute__name(run, "how"), MK_STR("left")), err));
+    const bool keep_all = mk_str_eq(mk_compute__name(run, "how"), MK_STR("left"));
+    if (keep_all)
+        MK_TRY(rc, gather_columns(&j, err));
+    MK_TRY(rc, pair_up(&j, keep_all, err));
     rc = mk_compute__page(run, j.pair_count, joined_row, &j, err);
 out:
     return rc;

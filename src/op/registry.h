@@ -111,6 +111,7 @@ struct mk_field {
     mk_field_type type;
     bool nullable;
     bool optional; /* may be absent */
+    bool open;     /* OBJECT: others beside `members`, of names that the arguments decide */
     const mk_field *item;
     const mk_field *members; /* OBJECT; NULL: any members */
     const char *doc;

@@ -166,9 +166,9 @@ static void put_arg(mk_buf *out, const mk_arg *arg)
 
 static void put_field(mk_buf *out, const mk_field *field);
 
-static void put_fields(mk_buf *out, const mk_field *members)
+static void put_fields(mk_buf *out, const mk_field *members, bool open)
 {
-    mk_buf_z(out, "\"additionalProperties\":false,\"properties\":{");
+    mk_buf_z(out, open ? "\"properties\":{" : "\"additionalProperties\":false,\"properties\":{");
     for (const mk_field *m = members; m->name != NULL; m++) {
         if (m != members)
             mk_buf_c(out, ',');
@@ -213,7 +213,7 @@ static void put_field(mk_buf *out, const mk_field *field)
     }
     if (field->type == MK_FIELD_OBJECT && field->members != NULL) {
         mk_buf_c(out, ',');
-        put_fields(out, field->members);
+        put_fields(out, field->members, field->open);
     }
     put_doc(out, field->doc);
     mk_buf_c(out, '}');
@@ -258,7 +258,7 @@ static void put_variants(mk_buf *out, const mk_operator *op)
         mk_buf_z(out, v == op->variants ? "{" : ",{");
         put_choices(out, op, v->fields);
         mk_buf_c(out, ',');
-        put_fields(out, v->fields);
+        put_fields(out, v->fields, false);
         mk_buf_c(out, '}');
     }
     mk_buf_c(out, ']');
@@ -270,7 +270,7 @@ static void put_whole(mk_buf *out, const mk_operator *op, int part)
     if (part == ARGUMENTS)
         put_args(out, op->args);
     else
-        put_fields(out, op->fields);
+        put_fields(out, op->fields, false);
     if (part == RESULT && op->variants != NULL)
         put_variants(out, op);
     mk_buf_c(out, '}');

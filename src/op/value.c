@@ -161,29 +161,37 @@ bool mk_is_scalar(const mk_json *value)
     return value->kind != MK_JSON_ARRAY && value->kind != MK_JSON_OBJECT;
 }
 
-/* Equal numbers have the same nearest double. */
-static double nearest_double(const mk_json *value)
+static uint64_t hash_double(double d, uint64_t seed)
 {
-    double d = 0.0;
-    if (value->kind == MK_JSON_FLOAT)
-        d = value->d;
-    else if (value->kind == MK_JSON_BOOL)
-        d = value->b ? 1.0 : 0.0;
-    else
-        d = value->b ? mk_double_parse(value->text) : (double)value->i;
-    return d == 0.0 ? 0.0 : d; /* -0.0 is 0.0 */
+    uint64_t bits;
+    d = d == 0.0 ? 0.0 : d; /* -0.0 is 0.0 */
+    memcpy(&bits, &d, sizeof bits);
+    return mk_mix64(bits ^ seed);
+}
+
+/* As the double that it equals; where there is none it equals integers only, and goes by its digits: many
+ * integers share a nearest double, and a list of such keys must not share a slot. */
+static uint64_t hash_integer(const mk_json *value, uint64_t seed)
+{
+    const double d = value->b ? mk_double_parse(value->text) : (double)value->i;
+    if (integer_against_float(value, d) == 0)
+        return hash_double(d, seed);
+    return value->b ? mk_hash64(value->text.p, value->text.n, seed)
+                    : mk_mix64((uint64_t)value->i ^ seed);
 }
 
 uint64_t mk_scalar_hash(const mk_json *value, uint64_t seed)
 {
-    if (value->kind == MK_JSON_STRING)
-        return mk_hash64(value->text.p, value->text.n, seed);
-    if (!mk_is_numeric(value))
-        return mk_mix64(seed);
-    const double d = nearest_double(value);
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return mk_mix64(bits ^ seed);
+    switch (value->kind) {
+    case MK_JSON_STRING: return mk_hash64(value->text.p, value->text.n, seed);
+    case MK_JSON_INT: return hash_integer(value, seed);
+    case MK_JSON_BOOL: return hash_double(value->b ? 1.0 : 0.0, seed);
+    case MK_JSON_FLOAT:
+        /* NaN equals nothing, so its place tells it from other NaN, which would all share a slot. */
+        return isnan(value->d) ? mk_mix64((uint64_t)(uintptr_t)value ^ seed)
+                               : hash_double(value->d, seed);
+    default: return mk_mix64(seed);
+    }
 }
 
 static int kind_rank(const mk_json *value)
