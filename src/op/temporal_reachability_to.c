@@ -87,7 +87,7 @@ static const mk_field fields_temporal_reachability_to[] = {
 const mk_operator mk_operator_temporal_reachability_to = {
     .name = "temporal_reachability_to",
     .group = "graph",
-    .summary = "who could have reached an entity in a window, and leaving when at the latest",
+    .summary = "who could have reached an entity, and leaving when at the latest",
     .help = "Paths follow edges forward in time and end at dst before the window does. An entity is in the "
             "list exactly when temporal_reachability from it, in the same window, lists dst.",
     .example = "{\"dst\":\"c\",\"window\":{\"t_a\":0,\"t_b\":100}}",

@@ -24,6 +24,7 @@ typedef struct oracle_world {
 typedef struct oracle_answer {
     mk_code code;
     mk_buf payload;
+    bool undecided; /* holds two versions of one vid, whose order is not promised */
 } oracle_answer;
 
 typedef struct oracle {

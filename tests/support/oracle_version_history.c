@@ -40,6 +40,16 @@ static int by_belief(const void *x, const void *y)
     return c != 0 ? c : (a > b) - (a < b);
 }
 
+/* Old logs may hold one vid twice (store spec, oddity 2). Instants and lasting edges are stored apart, and so are
+ * current and superseded rows; the order of writing between two such rows is not kept. */
+static bool has_twins(const model_row **list, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (list[i - 1]->tt_s == list[i]->tt_s && mk_str_eq(list[i - 1]->vid, list[i]->vid))
+            return true;
+    return false;
+}
+
 static void put(mk_buf *out, const char *name, mk_str text)
 {
     mk_buf_z(out, name);
@@ -93,6 +103,7 @@ static void answer(const oracle_world *world, const mk_json *given, mk_arena *ar
             list[kept++] = row;
     }
     qsort(list, kept, sizeof *list, by_belief);
+    out->undecided = has_twins(list, kept);
     oracle_page page;
     if (!oracle_page_of(given, kept, 100, &page, out))
         return;
