@@ -1,16 +1,19 @@
-/* arrival.c — earliest arrivals in one pass, latest departures backwards. See arrival.h. Layer: op.
+/* arrival.c — earliest arrivals in one pass over time. See arrival.h. Layer: op.
  *
- * Forward, arcs come in ascending start, and arrivals are set in ascending order, so the first one set for
- * a node is its earliest. An arc whose tail is not reached yet is kept in a list of that node: when the node
- * is reached, at time t, the arcs of its list that still hold at t are taken at once. That covers arcs that
- * began before t as well as those of the same instant that went by already, and an arc of a node that is
- * reached is never kept. Where every arc is an instant only those of one instant could matter; they are
- * gone over until nothing changes, and nothing is kept at all. */
+ * Arcs come in ascending start, so a node's first arrival is its earliest and whether it is reached is all that
+ * later arcs ask. An arc whose tail is not reached yet is kept in a list of that node: when the node is reached,
+ * at time t, the arcs of its list that still hold at t are taken at once. That covers arcs that began before t
+ * as well as those of the same instant that went by already, and an arc of a node that is reached is never kept.
+ *
+ * Where every arc is an instant, only arcs of one instant can lead back to arcs that went by. Nothing is kept
+ * then: most arcs are passed over in a loop that looks at two flags each, and only when one reaches a node are
+ * the arcs of its instant gone over again. There are at most as many such steps as nodes.
+ * Source: Wu et al. 2014, "Path problems in temporal graphs", section 4; operators spec, 7.4. */
 #include "op/arrival.h"
 
 #include <stdio.h>
 
-#define INSTANT_ARCS_MAX 256u /* arcs of one instant that are gone over again and again */
+#define INSTANT_ARCS_MAX 256u /* arcs of one instant that are gone over again; above it, they wait in lists */
 
 /* An arc that waits for its tail to be reached. */
 typedef struct waiting {
@@ -19,25 +22,37 @@ typedef struct waiting {
     uint32_t next; /* place + 1; 0: none */
 } waiting;
 
+typedef struct arc {
+    uint32_t from, to;
+} arc;
+
+/* The arcs so far of the instant in which the last block ended; the next block may go on with it. */
+typedef struct instant {
+    int64_t s;
+    bool crowded; /* its arcs wait in lists, and `arcs` is not looked at */
+    arc *arcs;
+    size_t count, cap;
+} instant;
+
 typedef struct forward {
     mk_view *view;
     mk_arena *arena;
     const mk_arrival_args *args;
     mk_guard *guard;
-    int64_t *arrival; /* by dense id; MK_NEVER: not reached */
+    uint8_t *reached; /* by dense id: 1 or 0 */
     mk_ranked *list;
     size_t count, cap;
-    uint32_t *first; /* by dense id: place + 1 of its newest waiting arc; NULL: all arcs are instants */
+    uint32_t *first; /* by dense id: place + 1 of its newest waiting arc; NULL: none waits */
     waiting *arcs;
     size_t arc_count, arc_cap;
-    uint32_t here; /* backwards: whose list is being read */
+    instant now; /* where every arc is an instant */
     mk_code rc;
     mk_err *err;
 } forward;
 
 static void reach(forward *f, uint32_t id, int64_t t)
 {
-    f->arrival[id] = t;
+    f->reached[id] = 1;
     f->rc = mk_op_grow(f->arena, (void **)&f->list, &f->cap, f->count + 1, sizeof *f->list, f->err);
     if (f->rc == MK_OK)
         f->list[f->count++] = (mk_ranked){.rank = t, .id = id};
@@ -51,10 +66,18 @@ static mk_code make_lists(forward *f)
     return f->first != NULL ? MK_OK : mk_fail_nomem(f->err);
 }
 
+/* Apart from `keep`, which runs once an arc. Places must fit 32 bits; 64 GiB of arcs come before that. */
+static bool more_arcs(forward *f)
+{
+    f->rc = f->arc_count == UINT32_MAX
+                ? mk_fail_nomem(f->err)
+                : mk_op_grow(f->arena, (void **)&f->arcs, &f->arc_cap, f->arc_count + 1, sizeof *f->arcs, f->err);
+    return f->rc == MK_OK;
+}
+
 static void keep(forward *f, uint32_t from, uint32_t to, int64_t end)
 {
-    f->rc = mk_op_grow(f->arena, (void **)&f->arcs, &f->arc_cap, f->arc_count + 1, sizeof *f->arcs, f->err);
-    if (f->rc != MK_OK)
+    if (f->arc_count == f->arc_cap && !more_arcs(f))
         return;
     f->arcs[f->arc_count] = (waiting){end, to, f->first[from]};
     f->first[from] = (uint32_t)++f->arc_count;
@@ -68,33 +91,36 @@ static void reach_all(forward *f, uint32_t id, int64_t t)
     for (; f->rc == MK_OK && at < f->count; at++) {
         const uint32_t node = f->list[at].id;
         for (uint32_t place = f->first[node]; place != 0 && f->rc == MK_OK;) {
-            const waiting arc = f->arcs[place - 1];
-            if (arc.end > t && f->arrival[arc.to] > t)
-                reach(f, arc.to, t);
-            place = arc.next;
+            const waiting w = f->arcs[place - 1];
+            if (w.end > t && !f->reached[w.to])
+                reach(f, w.to, t);
+            place = w.next;
         }
         f->first[node] = 0;
     }
 }
 
-/* Arrivals so far are not after s, so a node either is reached or has none. */
-static void take_arc(forward *f, uint32_t x, uint32_t y, int64_t s, int64_t e)
+static inline void take_arc(forward *f, uint32_t x, uint32_t y, int64_t s, int64_t e)
 {
-    if (f->arrival[x] == MK_NEVER)
+    if (!f->reached[x])
         keep(f, x, y, e);
-    else if (f->arrival[y] == MK_NEVER)
+    else if (!f->reached[y])
         reach_all(f, y, s);
+}
+
+/* An edge as the one or two arcs that the direction makes of it. */
+static inline void take_edge(forward *f, uint32_t src, uint32_t dst, int64_t s, int64_t e)
+{
+    if (f->args->arcs != MK_ARCS_IN)
+        take_arc(f, src, dst, s, e);
+    if (f->args->arcs != MK_ARCS_OUT && f->rc == MK_OK)
+        take_arc(f, dst, src, s, e);
 }
 
 static mk_code take_block(forward *f, const mk_edge_block *block)
 {
-    const mk_arcs arcs = f->args->arcs;
-    for (uint32_t i = 0; i < block->count && f->rc == MK_OK; i++) {
-        if (arcs != MK_ARCS_IN)
-            take_arc(f, block->src[i], block->dst[i], block->vt_s[i], block->vt_e[i]);
-        if (arcs != MK_ARCS_OUT && f->rc == MK_OK)
-            take_arc(f, block->dst[i], block->src[i], block->vt_s[i], block->vt_e[i]);
-    }
+    for (uint32_t i = 0; i < block->count && f->rc == MK_OK; i++)
+        take_edge(f, block->src[i], block->dst[i], block->vt_s[i], block->vt_e[i]);
     return f->rc;
 }
 
@@ -121,82 +147,116 @@ out:
 
 /* ---- arcs that are instants ---- */
 
-/* True when the arc reached a node. */
-static inline bool relax(forward *f, uint32_t x, uint32_t y, int64_t s)
+/* The first edge from i on that leads from a node that is reached to one that is not; `count` when there is none.
+ * Eight at a time without a branch: almost none does. */
+static uint32_t next_step(const forward *f, const mk_edge_block *block, uint32_t i)
 {
-    if (f->arrival[x] > s || f->arrival[y] <= s)
-        return false;
-    reach(f, y, s);
-    return true;
+    const uint8_t *reached = f->reached;
+    const bool in = f->args->arcs == MK_ARCS_IN;
+    const uint8_t either = f->args->arcs == MK_ARCS_BOTH;
+    const uint32_t *from = in ? block->dst : block->src, *to = in ? block->src : block->dst;
+    for (; i + 8 <= block->count; i += 8) {
+        unsigned any = 0;
+        for (uint32_t k = i; k < i + 8; k++)
+            any |= (reached[from[k]] ^ reached[to[k]]) & (reached[from[k]] | either);
+        if (any)
+            break;
+    }
+    while (i < block->count &&
+           !((reached[from[i]] ^ reached[to[i]]) & (reached[from[i]] | either)))
+        i++;
+    return i;
 }
 
-static inline bool relax_arcs(forward *f, uint32_t src, uint32_t dst, int64_t s)
+static inline void relax(forward *f, uint32_t src, uint32_t dst, int64_t s)
 {
-    bool reached = false;
-    if (f->args->arcs != MK_ARCS_IN)
-        reached = relax(f, src, dst, s);
-    if (f->args->arcs != MK_ARCS_OUT)
-        reached |= relax(f, dst, src, s);
-    return reached;
+    const mk_arcs arcs = f->args->arcs;
+    if (f->reached[src] == f->reached[dst])
+        return;
+    if (arcs == MK_ARCS_BOTH || f->reached[src] == (arcs == MK_ARCS_OUT))
+        reach(f, f->reached[src] ? dst : src, s);
+}
+
+/* Goes over the arcs of instant s so far, [from, to) of the block behind those of blocks before, until nothing
+ * more is reached. */
+static void settle_instant(forward *f, const mk_edge_block *block, uint32_t from, uint32_t to, size_t before)
+{
+    const int64_t s = block->vt_s[from];
+    size_t count;
+    do {
+        count = f->count;
+        for (size_t i = 0; i < before && f->rc == MK_OK; i++)
+            relax(f, f->now.arcs[i].from, f->now.arcs[i].to, s);
+        for (uint32_t i = from; i < to && f->rc == MK_OK; i++)
+            relax(f, block->src[i], block->dst[i], s);
+    } while (f->count > count && f->rc == MK_OK);
+}
+
+/* The rest of a crowded instant in this block; where it ends. */
+static uint32_t take_crowd(forward *f, const mk_edge_block *block, uint32_t i)
+{
+    const int64_t s = f->now.s;
+    for (; i < block->count && block->vt_s[i] == s && f->rc == MK_OK; i++)
+        take_edge(f, block->src[i], block->dst[i], s, s + 1);
+    return i;
+}
+
+/* Many arcs at one instant: they wait for their tails as arcs that last do, and each is looked at twice. */
+static uint32_t start_crowd(forward *f, const mk_edge_block *block, uint32_t from, size_t before)
+{
+    const int64_t s = block->vt_s[from];
+    f->rc = f->first != NULL ? MK_OK : make_lists(f);
+    for (size_t i = 0; i < before && f->rc == MK_OK; i++)
+        take_edge(f, f->now.arcs[i].from, f->now.arcs[i].to, s, s + 1);
+    f->now.s = s;
+    f->now.crowded = true;
+    return take_crowd(f, block, from);
+}
+
+/* Takes edge i, and what it leads to at the same instant; where to go on. */
+static uint32_t step(forward *f, const mk_edge_block *block, uint32_t i)
+{
+    uint32_t from = i;
+    while (from > 0 && block->vt_s[from - 1] == block->vt_s[i])
+        from--;
+    const size_t before = from == 0 && f->now.s == block->vt_s[i] ? f->now.count : 0;
+    if (i - from + before >= INSTANT_ARCS_MAX)
+        return start_crowd(f, block, from, before);
+    settle_instant(f, block, from, i + 1, before);
+    return i + 1;
+}
+
+/* Keeps the arcs of the block's last instant for the next block. */
+static mk_code carry(forward *f, const mk_edge_block *block)
+{
+    instant *now = &f->now;
+    const int64_t s = block->vt_s[block->count - 1];
+    uint32_t from = block->count;
+    if (now->s != s) {
+        now->s = s;
+        now->count = 0;
+        now->crowded = false;
+    }
+    if (now->crowded)
+        return MK_OK;
+    while (from > 0 && block->vt_s[from - 1] == s)
+        from--;
+    const mk_code rc = mk_op_grow(f->arena, (void **)&now->arcs, &now->cap, now->count + block->count - from,
+                                  sizeof *now->arcs, f->err);
+    for (uint32_t i = from; rc == MK_OK && i < block->count; i++)
+        now->arcs[now->count++] = (arc){block->src[i], block->dst[i]};
+    return rc;
+}
+
+static mk_code take_instants(forward *f, const mk_edge_block *block)
+{
+    uint32_t i = f->now.crowded && block->vt_s[0] == f->now.s ? take_crowd(f, block, 0) : 0;
+    while (f->rc == MK_OK && (i = next_step(f, block, i)) < block->count)
+        i = step(f, block, i);
+    return f->rc == MK_OK ? carry(f, block) : f->rc;
 }
 
 /* ---- the pass ---- */
-
-/* Arcs of one instant, collected over blocks. */
-typedef struct instant {
-    int64_t s;
-    struct {
-        uint32_t src, dst;
-    } *arcs;
-    size_t count, cap;
-} instant;
-
-/* Many arcs at one instant: they wait for their tails as arcs that last do, for a single pass. */
-static mk_code end_crowded(forward *f, const instant *now, size_t count)
-{
-    const mk_code rc = f->first != NULL ? MK_OK : make_lists(f);
-    for (size_t i = 0; rc == MK_OK && i < count && f->rc == MK_OK; i++) {
-        if (f->args->arcs != MK_ARCS_IN)
-            take_arc(f, now->arcs[i].src, now->arcs[i].dst, now->s, now->s + 1);
-        if (f->args->arcs != MK_ARCS_OUT && f->rc == MK_OK)
-            take_arc(f, now->arcs[i].dst, now->arcs[i].src, now->s, now->s + 1);
-    }
-    return rc != MK_OK ? rc : f->rc;
-}
-
-static mk_code end_instant(forward *f, instant *now)
-{
-    const size_t count = now->count;
-    bool again = count > 1;
-    now->count = 0;
-    if (count > INSTANT_ARCS_MAX)
-        return end_crowded(f, now, count);
-    if (count == 1)
-        (void)relax_arcs(f, now->arcs[0].src, now->arcs[0].dst, now->s);
-    while (again && f->rc == MK_OK) {
-        again = false;
-        for (size_t i = 0; i < count; i++)
-            again |= relax_arcs(f, now->arcs[i].src, now->arcs[i].dst, now->s);
-    }
-    return f->rc;
-}
-
-static mk_code pass_instants(forward *f, const mk_edge_block *block, instant *now)
-{
-    mk_code rc = MK_OK;
-    for (uint32_t i = 0; i < block->count; i++) {
-        if (block->vt_s[i] != now->s) {
-            MK_TRY(rc, end_instant(f, now));
-            now->s = block->vt_s[i];
-        }
-        MK_TRY(rc, mk_op_grow(f->arena, (void **)&now->arcs, &now->cap, now->count + 1,
-                              sizeof *now->arcs, f->err));
-        now->arcs[now->count].src = block->src[i];
-        now->arcs[now->count++].dst = block->dst[i];
-    }
-out:
-    return rc;
-}
 
 static mk_code run_pass(forward *f, bool instants)
 {
@@ -205,16 +265,14 @@ static mk_code run_pass(forward *f, bool instants)
         .without = MK_WITHOUT_ROWS | (instants ? MK_WITHOUT_ENDS : 0)};
     const mk_edge_block *block;
     mk_edge_stream *stream;
-    instant now = {.s = INT64_MIN};
     mk_code rc;
     MK_TRY(rc, mk_view_stream(f->view, f->arena, &filter, true, &stream, f->err));
     for (;;) {
         MK_TRY(rc, mk_edge_stream_next(stream, &block, f->err));
         if (block == NULL || !mk_guard_done(f->guard, block->count))
             break;
-        MK_TRY(rc, instants ? pass_instants(f, block, &now) : take_block(f, block));
+        MK_TRY(rc, instants ? take_instants(f, block) : take_block(f, block));
     }
-    MK_TRY(rc, end_instant(f, &now));
     rc = mk_guard_result(f->guard, f->err);
 out:
     return rc;
@@ -224,16 +282,14 @@ mk_code mk_arrival_earliest(mk_view *view, mk_arena *arena, const mk_arrival_arg
                             mk_guard *guard, mk_reached *out, mk_err *err)
 {
     const mk_edge_filter window = {.vt_lo = args->t_a, .vt_hi = args->t_b};
-    const uint32_t entities = mk_view_entity_count(view);
-    forward f = {.view = view, .arena = arena, .args = args, .guard = guard, .rc = MK_OK, .err = err};
+    forward f = {.view = view, .arena = arena, .args = args, .guard = guard, .now = {.s = INT64_MIN},
+                 .rc = MK_OK, .err = err};
     bool instants;
     mk_code rc;
 
-    f.arrival = mk_arena_get(arena, (size_t)entities * sizeof *f.arrival);
-    if (f.arrival == NULL)
+    f.reached = mk_arena_get0(arena, (size_t)mk_view_entity_count(view) + 1);
+    if (f.reached == NULL)
         return mk_fail_nomem(err);
-    for (uint32_t id = 0; id < entities; id++)
-        f.arrival[id] = MK_NEVER;
     MK_TRY(rc, mk_view_all_instants(view, &window, &instants, err));
     if (instants) {
         reach(&f, args->src, args->t_a);
@@ -261,98 +317,4 @@ mk_code mk_fail_visits(const char *lever, mk_err *err)
     mk_err_hint(err, "ask about a narrower window, or %s", lever);
     mk_err_extra(err, extra, (size_t)n);
     return MK_E_COST;
-}
-
-/* ---- backwards ----
- *
- * Label-setting (Dijkstra 1959) from the target, latest departures first: whoever must be at y by time d can
- * leave x over the arc (x, y, [s, e)) at min(d, e - 1), if that is not before s. */
-
-typedef struct backward {
-    forward f;      /* arrival holds minus the latest departure, so that smaller is better */
-    mk_ranked *heap; /* by rank; entries that are no longer best are passed over */
-    size_t heap_count, heap_cap;
-} backward;
-
-static void heap_push(backward *b, int64_t rank, uint32_t id)
-{
-    b->f.rc = mk_op_grow(b->f.arena, (void **)&b->heap, &b->heap_cap, b->heap_count + 1,
-                         sizeof *b->heap, b->f.err);
-    if (b->f.rc != MK_OK)
-        return;
-    size_t at = b->heap_count++;
-    for (; at > 0 && b->heap[(at - 1) / 2].rank > rank; at = (at - 1) / 2)
-        b->heap[at] = b->heap[(at - 1) / 2];
-    b->heap[at] = (mk_ranked){.rank = rank, .id = id};
-}
-
-static mk_ranked heap_pop(backward *b)
-{
-    const mk_ranked top = b->heap[0], last = b->heap[--b->heap_count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < b->heap_count; at = child) {
-        if (child + 1 < b->heap_count && b->heap[child + 1].rank < b->heap[child].rank)
-            child++;
-        if (b->heap[child].rank >= last.rank)
-            break;
-        b->heap[at] = b->heap[child];
-    }
-    b->heap[at] = last;
-    return top;
-}
-
-static bool meet_incoming(void *ctx, const mk_edge_ref *ref)
-{
-    backward *b = ctx;
-    const forward *f = &b->f;
-    const int64_t by = -f->arrival[f->here];
-    const int64_t departure = ref->vt_e - 1 < by ? ref->vt_e - 1 : by;
-    const int64_t first = ref->vt_s > f->args->t_a ? ref->vt_s : f->args->t_a;
-    if (departure >= first && -departure < f->arrival[ref->src]) {
-        f->arrival[ref->src] = -departure;
-        heap_push(b, -departure, ref->src);
-    }
-    return b->f.rc == MK_OK && mk_guard_ok(f->guard);
-}
-
-static mk_code settle(backward *b, mk_ranked top)
-{
-    forward *f = &b->f;
-    const mk_edge_filter filter = {
-        .vt_lo = f->args->t_a, .vt_hi = -top.rank + 1, .sides = MK_SIDE_IN};
-    f->here = top.id;
-    reach(f, top.id, top.rank);
-    if (f->rc != MK_OK)
-        return f->rc;
-    const mk_code rc = mk_view_edges_of(f->view, top.id, &filter, meet_incoming, b, f->err);
-    return f->rc != MK_OK ? f->rc : mk_guard_or(f->guard, rc, f->err);
-}
-
-mk_code mk_departure_latest(mk_view *view, mk_arena *arena, const mk_arrival_args *args,
-                            mk_guard *guard, mk_reached *out, mk_err *err)
-{
-    const uint32_t entities = mk_view_entity_count(view);
-    backward b = {.f = {.view = view, .arena = arena, .args = args, .guard = guard, .rc = MK_OK,
-                        .err = err}};
-    mk_code rc = MK_OK;
-    b.f.arrival = mk_arena_get(arena, (size_t)entities * sizeof *b.f.arrival);
-    uint8_t *settled = mk_arena_get0(arena, (size_t)entities + 1);
-    if (b.f.arrival == NULL || settled == NULL)
-        return mk_fail_nomem(err);
-    for (uint32_t id = 0; id < entities; id++)
-        b.f.arrival[id] = MK_NEVER;
-    b.f.arrival[args->src] = -(args->t_b - 1);
-    heap_push(&b, -(args->t_b - 1), args->src);
-    MK_TRY(rc, b.f.rc);
-    while (b.heap_count > 0) {
-        const mk_ranked top = heap_pop(&b);
-        if (settled[top.id])
-            continue;
-        settled[top.id] = 1;
-        MK_TRY(rc, settle(&b, top));
-    }
-    *out = (mk_reached){b.f.list + 1, b.f.count - 1};
-
-out:
-    return rc;
 }

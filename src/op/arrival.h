@@ -9,7 +9,7 @@
 #include "op/registry.h"
 
 #define MK_VISITS_MAX 500000u /* edge visits of bounded searches (operators spec, 5.6) */
-#define MK_NEVER INT64_MAX
+#define MK_NEVER INT64_MAX /* of a time: not reached */
 
 typedef enum mk_arcs {
     MK_ARCS_OUT,
