@@ -518,7 +518,7 @@ static void take_returns_of(counting *c, const stops *lists, visit *visits, uint
 static mk_code take_returns(counting *c, const walks *w, mk_err *err)
 {
     const uint32_t nodes = c->events->nodes;
-    stops lists;
+    stops lists = {0};
     visit *visits = mk_arena_get0(c->arena, (size_t)nodes * sizeof *visits);
     const mk_code rc = both_ways(c, w, &lists, err);
     if (rc != MK_OK || visits == NULL)

@@ -28,11 +28,13 @@ typedef struct slot {
     uint32_t number;
 } slot;
 
-/* Dense ids numbered in the order they are put in. Made for a known number of them, so it never grows. */
+/* Dense ids numbered in the order they are put in. Made for a known number of them, so it never grows.
+ * Hashed by a random odd factor (Dietzfelbinger et al. 1997), which is one multiplication. */
 typedef struct numbering {
-    uint64_t seed;
+    uint64_t factor;
     slot *slots;
     size_t mask; /* power of two, less one; at most half of the slots are used */
+    unsigned shift;
     uint32_t *ids;
     uint32_t count;
 } numbering;
@@ -40,9 +42,10 @@ typedef struct numbering {
 static mk_code numbering_init(numbering *map, mk_arena *arena, size_t ids_max, mk_err *err)
 {
     size_t slots = 16;
-    while (slots / 2 < ids_max)
-        slots *= 2;
-    *map = (numbering){.seed = mk_entropy64(), .mask = slots - 1};
+    unsigned bits = 4;
+    for (; slots / 2 < ids_max; slots *= 2)
+        bits++;
+    *map = (numbering){.factor = mk_entropy64() | 1, .mask = slots - 1, .shift = 64 - bits};
     map->slots = mk_motif__get(arena, slots, sizeof *map->slots);
     map->ids = mk_motif__get(arena, ids_max, sizeof *map->ids);
     if (map->slots == NULL || map->ids == NULL)
@@ -52,10 +55,10 @@ static mk_code numbering_init(numbering *map, mk_arena *arena, size_t ids_max, m
 }
 
 /* The slot of `id`, or the free one where it belongs. */
-static slot *numbering_at(const numbering *map, uint32_t id)
+static inline slot *numbering_at(const numbering *map, uint32_t id)
 {
-    size_t at = mk_mix64(id ^ map->seed) & map->mask;
-    while (map->slots[at].id != MK_NO_ID && map->slots[at].id != id)
+    size_t at = (id * map->factor) >> map->shift;
+    while (map->slots[at].id != id && map->slots[at].id != MK_NO_ID)
         at = (at + 1) & map->mask;
     return &map->slots[at];
 }
@@ -118,6 +121,7 @@ static mk_edge_filter window_of(const mk_motif_args *args)
     filter.match = MK_MATCH_STARTS;
     filter.vt_lo = args->t_a.us;
     filter.vt_hi = args->t_b.us;
+    filter.without = MK_WITHOUT_ENDS;
     return filter;
 }
 
@@ -213,10 +217,14 @@ out:
 
 /* ---- between named nodes ---- */
 
+#define PENDING 256u /* edges that wait for a look at their ends */
+
 typedef struct collecting {
     mk_arena *arena;
     mk_guard *guard;
     const numbering *map;
+    mk_edge_ref pending[PENDING];
+    uint32_t pending_count;
     event *list;
     size_t count, cap;
     uint64_t total;
@@ -224,28 +232,36 @@ typedef struct collecting {
     mk_err *err;
 } collecting;
 
+/* Keeps the pending edges with both ends named. */
+static bool settle(collecting *c)
+{
+    const uint32_t n = c->pending_count;
+    c->pending_count = 0;
+    c->rc = mk_op_grow(c->arena, (void **)&c->list, &c->cap, c->count + PENDING, sizeof *c->list,
+                       c->err);
+    if (c->rc != MK_OK || !mk_guard_done(c->guard, n))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const mk_edge_ref *ref = &c->pending[i];
+        const uint32_t src = numbering_find(c->map, ref->src);
+        const uint32_t dst = numbering_find(c->map, ref->dst);
+        if (src == MK_NO_ID || dst == MK_NO_ID)
+            continue;
+        c->total++;
+        c->list[c->count] = (event){.vt_s = ref->vt_s, .src = src, .dst = dst,
+                                    .rel_type = ref->rel_type, .part = ref->part, .row = ref->row};
+        c->count += src != dst;
+    }
+    return true;
+}
+
+/* The rows of a list lie far apart. A decision about one of them would hold up the reads of those behind
+ * it, so decisions are left until some have come. */
 static bool take_edge(void *ctx, const mk_edge_ref *ref)
 {
     collecting *c = ctx;
-    if (!mk_guard_ok(c->guard))
-        return false;
-    const uint32_t dst = numbering_find(c->map, ref->dst);
-    if (dst == MK_NO_ID)
-        return true;
-    const uint32_t src = numbering_find(c->map, ref->src);
-    if (src == MK_NO_ID)
-        return true;
-    c->total++;
-    if (src == dst)
-        return true;
-    if (c->count == c->cap)
-        c->rc = mk_op_grow(c->arena, (void **)&c->list, &c->cap, c->count + 1, sizeof *c->list,
-                           c->err);
-    if (c->rc != MK_OK)
-        return false;
-    c->list[c->count++] = (event){.vt_s = ref->vt_s, .src = src, .dst = dst,
-                                  .rel_type = ref->rel_type, .part = ref->part, .row = ref->row};
-    return true;
+    c->pending[c->pending_count++] = *ref;
+    return c->pending_count < PENDING || settle(c);
 }
 
 /* A list costs about what five rows of the stream cost for each of its edges. */
@@ -262,6 +278,8 @@ static mk_code collect(mk_view *view, const mk_motif_args *args, collecting *c, 
     } else {
         rc = mk_view_edges(view, &filter, take_edge, c, err);
     }
+    if (rc == MK_OK && !settle(c))
+        rc = MK_E_CANCELLED;
     return c->rc != MK_OK ? c->rc : mk_guard_or(c->guard, rc, err);
 }
 
