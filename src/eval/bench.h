@@ -23,7 +23,7 @@ typedef struct mk_bench_row {
     mk_bench_verdict verdict;
     const char *why;      /* of a call that was not measured: its error */
     double p50_ms, p95_ms; /* after warming up, in process */
-    double best_ms;        /* the fastest of the same calls: what others on the machine disturb least */
+    double cpu_ms;         /* median CPU time of the same calls, all threads: what a busy machine disturbs least */
     double cold_ms;       /* the first call of a store just opened, its files in the page cache */
     double cold_disk_ms;  /* the same with its files dropped from the page cache, as far as the system obeys */
     double one_thread_ms; /* median on one core, where the operator may take several threads; else 0 */
