@@ -66,7 +66,7 @@ int mk_agg__compare(const mk_agg_value *a, const mk_agg_value *b);
 
 /* ---- what is kept of a group ---- */
 
-/* A set of dense ids: a hash table that becomes a bitmap where that is smaller. */
+/* A set of dense ids: a hash table that becomes a bitmap where that is smaller, or there is memory for it. */
 typedef struct mk_agg_set {
     uint64_t *bits; /* NULL: `slots` */
     uint32_t *slots;
@@ -165,6 +165,7 @@ typedef struct mk_agg_part {
     uint8_t *ways;     /* RECIPROCAL: bit 0 when an event went up in dense id, bit 1 when down */
     mk_agg_state states[MK_AGG_FNS_MAX];
     size_t cap_max;    /* of groups; 0: none */
+    size_t large_bitmaps; /* bytes of bitmaps that tables would have been smaller than */
 
     /* Codes to groups: codes below both `dense` sizes by a plain array of group + 1, from its second entry on,
      * others by the map. */

@@ -6,6 +6,9 @@
 
 #include "op/aggregate_internal.h"
 
+#define BITMAP_FROM 32u                      /* slots a table would have */
+#define LARGE_BITMAPS_MAX ((size_t)16 << 20) /* bytes, of a part */
+
 bool mk_agg__needs_time(const mk_agg_fn *fn)
 {
     return fn->kind == MK_AGG_MAX_GAP || fn->kind == MK_AGG_MAX_IN_WINDOW ||
@@ -117,18 +120,31 @@ static inline void set_bit(mk_agg_set *set, uint32_t id)
     set->bits[id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-/* Makes room for one more: a table of twice the size, or a bitmap where that takes no more memory. */
-static mk_code set_grow(mk_agg_set *set, mk_arena *arena, uint32_t entity_count, mk_err *err)
+/* A bitmap costs a fifth of a table's time a member, so some memory may go into bitmaps that are larger than
+ * the tables would be. */
+static bool is_bitmap_time(mk_agg_part *part, uint64_t cap)
+{
+    const uint64_t bytes = words_of(part->job->entity_count) * sizeof(uint64_t);
+    if (cap * sizeof(uint32_t) >= bytes)
+        return true;
+    if (cap < BITMAP_FROM || part->large_bitmaps + bytes > LARGE_BITMAPS_MAX)
+        return false;
+    part->large_bitmaps += bytes;
+    return true;
+}
+
+/* Makes room for one more: a table of twice the size, or a bitmap. */
+static mk_code set_grow(mk_agg_set *set, mk_agg_part *part, mk_err *err)
 {
     const mk_agg_set old = *set;
     const uint64_t cap = old.cap == 0 ? 8 : (uint64_t)old.cap * 2;
     set->count = 0;
-    if (cap * 32 >= entity_count) {
-        set->bits = mk_arena_get0(arena, words_of(entity_count) * sizeof *set->bits);
+    if (is_bitmap_time(part, cap)) {
+        set->bits = mk_arena_get0(part->arena, words_of(part->job->entity_count) * sizeof *set->bits);
         if (set->bits == NULL)
             return mk_fail_nomem(err);
     } else {
-        set->slots = mk_arena_get(arena, cap * sizeof *set->slots);
+        set->slots = mk_arena_get(part->arena, cap * sizeof *set->slots);
         if (set->slots == NULL)
             return mk_fail_nomem(err);
         memset(set->slots, 0xFF, cap * sizeof *set->slots);
@@ -147,11 +163,10 @@ static mk_code set_grow(mk_agg_set *set, mk_arena *arena, uint32_t entity_count,
     return MK_OK;
 }
 
-static mk_code set_add(mk_agg_set *set, mk_arena *arena, uint32_t entity_count, uint32_t id,
-                       mk_err *err)
+static mk_code set_add(mk_agg_set *set, mk_agg_part *part, uint32_t id, mk_err *err)
 {
     if (set->bits == NULL && (set->count + 1) * UINT64_C(4) > set->cap * UINT64_C(3)) {
-        const mk_code rc = set_grow(set, arena, entity_count, err);
+        const mk_code rc = set_grow(set, part, err);
         if (rc != MK_OK)
             return rc;
     }
@@ -173,9 +188,10 @@ static uint64_t set_count(const mk_agg_set *set, uint32_t entity_count)
     return n;
 }
 
-static mk_code set_merge(mk_agg_set *into, mk_agg_set *from, mk_arena *arena, uint32_t entity_count,
-                         mk_err *err)
+/* Sets that `part` owns, or will. */
+static mk_code set_merge(mk_agg_set *into, mk_agg_set *from, mk_agg_part *part, mk_err *err)
 {
+    const uint32_t entity_count = part->job->entity_count;
     mk_code rc = MK_OK;
     if (into->bits == NULL && (from->bits != NULL || from->count > into->count)) {
         const mk_agg_set swap = *into;
@@ -186,7 +202,7 @@ static mk_code set_merge(mk_agg_set *into, mk_agg_set *from, mk_arena *arena, ui
         into->bits[w] |= from->bits[w];
     for (uint32_t i = 0; from->bits == NULL && i < from->cap; i++)
         if (from->slots[i] != MK_NO_ID)
-            MK_TRY(rc, set_add(into, arena, entity_count, from->slots[i], err));
+            MK_TRY(rc, set_add(into, part, from->slots[i], err));
 out:
     return rc;
 }
@@ -194,14 +210,13 @@ out:
 static mk_code take_distinct(mk_agg_part *part, mk_agg_set *sets, const uint32_t *ids,
                              const uint32_t *group, uint32_t count, mk_err *err)
 {
-    const uint32_t entities = part->job->entity_count;
     mk_code rc = MK_OK;
     for (uint32_t i = 0; i < count; i++) {
         mk_agg_set *set = &sets[group[i]];
         if (set->bits != NULL)
             set_bit(set, ids[i]);
         else
-            MK_TRY(rc, set_add(set, part->arena, entities, ids[i], err));
+            MK_TRY(rc, set_add(set, part, ids[i], err));
     }
 out:
     return rc;
@@ -514,8 +529,7 @@ static mk_code merge_one(mk_agg_part *into, uint32_t group, mk_agg_part *from, u
     switch (fn->kind) {
     case MK_AGG_DISTINCT:
         if (x->any != NULL)
-            return set_merge(&x->sets[group], &y->sets[from_group], into->arena,
-                             into->job->entity_count, err);
+            return set_merge(&x->sets[group], &y->sets[from_group], into, err);
         break;
     case MK_AGG_MIN:
     case MK_AGG_MAX:
