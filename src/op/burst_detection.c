@@ -45,22 +45,40 @@ static double z_score(const double *history, size_t m, double x)
     return x == mean ? 0.0 : SCORE_FROM_NOTHING;
 }
 
-/* By insertion: histories are short and counts mostly near each other. */
-static double median(const double *history, size_t m)
+/* The values of a history in order, kept so while the history moves: one leaves, one comes. Sorting each
+ * history anew would cost its square, 2000 times. */
+typedef struct ordered {
+    double list[HISTORY_MAX];
+    size_t count;
+} ordered;
+
+static void ordered_add(ordered *o, double x)
 {
-    double sorted[HISTORY_MAX];
-    for (size_t i = 0; i < m; i++) {
-        size_t at = i;
-        for (; at > 0 && sorted[at - 1] > history[i]; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = history[i];
-    }
-    return m % 2 ? sorted[m / 2] : (sorted[m / 2 - 1] + sorted[m / 2]) / 2;
+    size_t at = o->count++;
+    for (; at > 0 && o->list[at - 1] > x; at--)
+        o->list[at] = o->list[at - 1];
+    o->list[at] = x;
 }
 
-static double ratio_score(const double *history, size_t m, double x)
+/* `x` is among them. */
+static void ordered_remove(ordered *o, double x)
 {
-    const double middle = median(history, m);
+    size_t at = 0;
+    while (o->list[at] != x)
+        at++;
+    for (o->count--; at < o->count; at++)
+        o->list[at] = o->list[at + 1];
+}
+
+static double median(const ordered *o)
+{
+    const size_t half = o->count / 2;
+    return o->count % 2 ? o->list[half] : (o->list[half - 1] + o->list[half]) / 2;
+}
+
+static double ratio_score(const ordered *history, double x)
+{
+    const double middle = median(history);
     if (middle > 0.0)
         return x / middle;
     return x > 0.0 ? SCORE_FROM_NOTHING : 0.0;
@@ -68,12 +86,22 @@ static double ratio_score(const double *history, size_t m, double x)
 
 size_t mk_burst_find(const double *values, size_t n, const mk_burst_args *args, mk_burst *out)
 {
+    MK_ASSERT(args->history >= 1);
+    MK_ASSERT(args->history <= HISTORY_MAX);
+    ordered history = {.count = 0};
     size_t found = 0;
     for (size_t i = 1; i < n; i++) {
         const size_t m = i < args->history ? i : args->history;
-        const double *history = values + i - m;
-        const double score = mk_round9(args->ratio ? ratio_score(history, m, values[i])
-                                                   : z_score(history, m, values[i]));
+        double score;
+        if (args->ratio) {
+            if (i > args->history)
+                ordered_remove(&history, values[i - 1 - args->history]);
+            ordered_add(&history, values[i - 1]);
+            score = ratio_score(&history, values[i]);
+        } else {
+            score = z_score(values + i - m, m, values[i]);
+        }
+        score = mk_round9(score);
         if (score >= args->threshold)
             out[found++] = (mk_burst){i, score};
     }

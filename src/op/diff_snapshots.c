@@ -6,31 +6,13 @@
  * the last in scan order stands for it (O-24). The rest is a table of identities with a version on either
  * side. Eids cost a hash each, so lists are selected by a heap of the page's size.
  * Source: operators spec, 7.3; O-16. */
+#include "op/diff_snapshots.h"
+
 #include "base/hash.h"
 #include "op/operators.h"
-#include "op/snapshot_subgraph.h"
 #include "op/value.h"
 
 /* ---- edges by identity ---- */
-
-/* A version without what its identity says already; a million of them are common. */
-typedef struct edge_at {
-    int64_t vt_s;
-    uint32_t part, row;
-} edge_at;
-
-typedef struct edge_change {
-    uint32_t src, dst, rel_type;
-    bool has[2]; /* a version at the earlier, the later instant */
-    int64_t disc;
-    edge_at at[2];
-} edge_change;
-
-typedef struct node_change {
-    uint32_t uid;
-    bool has[2];
-    mk_node_ref at[2];
-} node_change;
 
 /* Open addressing from a hash to places in an array that grows. A slot has the hash's upper half beside the
  * place, so that other identities are passed over, and the table grows, without a look at the array. */
@@ -39,29 +21,29 @@ typedef struct table {
     size_t mask, used;
 } table;
 
-typedef struct diff {
+typedef struct gathering {
     mk_view *view;
     mk_arena *arena;
     mk_guard *guard;
     int64_t lo, hi; /* the earlier and the later instant */
     uint64_t seed;
     const uint8_t *allowed; /* by dense id; NULL: everything is in scope */
-    edge_change *edges;
+    mk_edge_change *edges;
     size_t edge_count, edge_cap;
     table edge_table;
-    node_change *nodes;
+    mk_node_change *nodes;
     size_t node_count, node_cap;
     table node_table;
     mk_code rc;
     mk_err *err;
-} diff;
+} gathering;
 
-static bool in_scope(const diff *d, uint32_t id)
+static bool in_scope(const gathering *d, uint32_t id)
 {
     return d->allowed == NULL || d->allowed[id];
 }
 
-static uint64_t edge_hash(const diff *d, uint32_t src, uint32_t dst, uint32_t rel, int64_t disc)
+static uint64_t edge_hash(const gathering *d, uint32_t src, uint32_t dst, uint32_t rel, int64_t disc)
 {
     uint64_t h = mk_mix64(d->seed ^ ((uint64_t)src << 32 | dst));
     return mk_mix64(h ^ (uint64_t)disc ^ ((uint64_t)rel << 40));
@@ -72,7 +54,7 @@ static uint64_t slot_of(uint64_t hash, uint32_t place) { return hash >> 32 << 32
 /* Where the search for a tag begins. */
 static size_t slot_start(const table *t, uint64_t hash) { return (size_t)(hash >> 32) & t->mask; }
 
-static mk_code table_room(diff *d, table *t)
+static mk_code table_room(gathering *d, table *t)
 {
     if (t->slots != NULL && (t->used + 1) * 4 <= (t->mask + 1) * 3)
         return MK_OK;
@@ -95,28 +77,28 @@ static mk_code table_room(diff *d, table *t)
 }
 
 /* The slot of an identity, or the free one where it belongs. */
-static uint64_t *edge_slot(const diff *d, const mk_edge_ref *ref, int64_t disc, uint64_t hash)
+static uint64_t *edge_slot(const gathering *d, const mk_edge_ref *ref, int64_t disc, uint64_t hash)
 {
     const table *t = &d->edge_table;
     size_t at = slot_start(t, hash);
     for (; t->slots[at] != 0; at = (at + 1) & t->mask) {
         if (t->slots[at] >> 32 != hash >> 32)
             continue;
-        const edge_change *e = &d->edges[slot_place(t->slots[at])];
+        const mk_edge_change *e = &d->edges[slot_place(t->slots[at])];
         if (e->src == ref->src && e->dst == ref->dst && e->rel_type == ref->rel_type && e->disc == disc)
             break;
     }
     return &t->slots[at];
 }
 
-static mk_edge_ref ref_of(const edge_change *e, int side)
+mk_edge_ref mk_edge_change_ref(const mk_edge_change *e, int side)
 {
     return (mk_edge_ref){.vt_s = e->at[side].vt_s, .src = e->src, .dst = e->dst, .rel_type = e->rel_type,
                          .part = e->at[side].part, .row = e->at[side].row};
 }
 
 /* Whether `a` comes before `b` in scan order. */
-static mk_code comes_before(diff *d, const mk_edge_ref *a, const mk_edge_ref *b, bool *before)
+static mk_code comes_before(gathering *d, const mk_edge_ref *a, const mk_edge_ref *b, bool *before)
 {
     mk_edge_ref pair[2] = {*b, *a};
     if (a->vt_s != b->vt_s) {
@@ -128,22 +110,22 @@ static mk_code comes_before(diff *d, const mk_edge_ref *a, const mk_edge_ref *b,
     return rc;
 }
 
-static mk_code offer(diff *d, edge_change *e, int side, const mk_edge_ref *ref)
+static mk_code offer(gathering *d, mk_edge_change *e, int side, const mk_edge_ref *ref)
 {
     bool before = true;
     mk_code rc = MK_OK;
     if (e->has[side]) {
-        const mk_edge_ref there = ref_of(e, side);
+        const mk_edge_ref there = mk_edge_change_ref(e, side);
         rc = comes_before(d, &there, ref, &before);
     }
     if (rc == MK_OK && before) {
         e->has[side] = true;
-        e->at[side] = (edge_at){ref->vt_s, ref->part, ref->row};
+        e->at[side] = (mk_diff_at){ref->vt_s, ref->part, ref->row};
     }
     return rc;
 }
 
-static mk_code take_edge(diff *d, int side, const mk_edge_ref *ref)
+static mk_code take_edge(gathering *d, int side, const mk_edge_ref *ref)
 {
     int64_t disc;
     mk_code rc;
@@ -156,7 +138,7 @@ static mk_code take_edge(diff *d, int side, const mk_edge_ref *ref)
     if (*slot == 0) {
         MK_TRY(rc, mk_op_grow(d->arena, (void **)&d->edges, &d->edge_cap, d->edge_count + 1,
                               sizeof *d->edges, d->err));
-        d->edges[d->edge_count] = (edge_change){
+        d->edges[d->edge_count] = (mk_edge_change){
             .src = ref->src, .dst = ref->dst, .rel_type = ref->rel_type, .disc = disc};
         *slot = slot_of(hash, (uint32_t)d->edge_count++);
         d->edge_table.used++;
@@ -167,7 +149,7 @@ out:
 }
 
 /* Versions that hold at one of the instants and not at the other. */
-static mk_code gather_edges(diff *d, mk_match match)
+static mk_code gather_edges(gathering *d, mk_match match)
 {
     const mk_edge_filter filter = {.vt_lo = d->lo + 1, .vt_hi = d->hi + 1, .match = match};
     const int side = match == MK_MATCH_STARTS;
@@ -194,7 +176,7 @@ out:
 /* A version that holds at both instants competes for both sides of its identity, if that is known. */
 static bool meet_lasting(void *ctx, const mk_edge_ref *ref)
 {
-    diff *d = ctx;
+    gathering *d = ctx;
     int64_t disc;
     if (ref->vt_s > d->lo || ref->vt_e <= d->hi)
         return mk_guard_ok(d->guard);
@@ -208,7 +190,7 @@ static bool meet_lasting(void *ctx, const mk_edge_ref *ref)
     return d->rc == MK_OK && mk_guard_ok(d->guard);
 }
 
-static mk_code gather_lasting(diff *d)
+static mk_code gather_lasting(gathering *d)
 {
     const mk_edge_filter filter = {.vt_lo = d->lo, .vt_hi = d->lo + 1, .sides = MK_SIDE_OUT};
     uint8_t *read = mk_arena_get0(d->arena, (size_t)mk_view_entity_count(d->view) + 1);
@@ -230,7 +212,7 @@ static mk_code gather_lasting(diff *d)
 
 /* ---- nodes ---- */
 
-static mk_code take_node(diff *d, int side, const mk_node_ref *ref)
+static mk_code take_node(gathering *d, int side, const mk_node_ref *ref)
 {
     mk_code rc;
     MK_TRY(rc, table_room(d, &d->node_table));
@@ -242,11 +224,11 @@ static mk_code take_node(diff *d, int side, const mk_node_ref *ref)
     if (slots[at] == 0) {
         MK_TRY(rc, mk_op_grow(d->arena, (void **)&d->nodes, &d->node_cap, d->node_count + 1,
                               sizeof *d->nodes, d->err));
-        d->nodes[d->node_count] = (node_change){.uid = ref->uid};
+        d->nodes[d->node_count] = (mk_node_change){.uid = ref->uid};
         slots[at] = slot_of(hash, (uint32_t)d->node_count++);
         d->node_table.used++;
     }
-    node_change *node = &d->nodes[slot_place(slots[at])];
+    mk_node_change *node = &d->nodes[slot_place(slots[at])];
     node->has[side] = true;
     node->at[side] = *ref;
 out:
@@ -256,7 +238,7 @@ out:
 /* Versions of one node never overlap, so one that holds at both instants is alone and no change. */
 static bool meet_node(void *ctx, const mk_node_ref *ref)
 {
-    diff *d = ctx;
+    gathering *d = ctx;
     const bool at_lo = ref->vt_s <= d->lo && d->lo < ref->vt_e;
     const bool at_hi = ref->vt_s <= d->hi && d->hi < ref->vt_e;
     if (at_lo != at_hi && in_scope(d, ref->uid))
@@ -264,7 +246,7 @@ static bool meet_node(void *ctx, const mk_node_ref *ref)
     return d->rc == MK_OK && mk_guard_ok(d->guard);
 }
 
-static mk_code gather(diff *d)
+static mk_code gather(gathering *d)
 {
     mk_code rc = MK_OK;
     if (d->lo == d->hi)
@@ -282,69 +264,37 @@ out:
 
 /* ---- scope ---- */
 
-static mk_code read_seeds(const mk_run *run, const mk_json *scope, mk_ball_args *args, mk_err *err)
-{
-    const mk_json *list = mk_json_get(scope, "seeds");
-    uint32_t *seeds = mk_arena_get(run->arena, list->n * sizeof *seeds); /* at most 10,000 */
-    if (seeds == NULL)
-        return mk_fail_nomem(err);
-    for (size_t i = 0; i < list->n; i++) {
-        seeds[i] = mk_view_entity(run->view, list->items[i].text);
-        if (seeds[i] == MK_NO_ID)
-            return mk_fail_uid(run, list->items[i].text, "scope", (int64_t)i, err);
-    }
-    args->seeds = seeds;
-    args->seed_count = list->n;
-    args->hops = mk_arg_i64(scope, "hops");
-    return MK_OK;
-}
-
 /* The nodes within reach of the seeds at either instant. */
-static mk_code read_scope(mk_run *run, diff *d, mk_err *err)
+static mk_code reach_scope(gathering *d, const mk_ball_args *around)
 {
-    const mk_json *scope = mk_json_get(run->args, "scope");
-    mk_ball_args args = {.filter = mk_edge_filter_all};
-    uint8_t *allowed;
-    mk_code rc;
-    if (scope == NULL || scope->kind == MK_JSON_NULL)
-        return MK_OK;
-    MK_TRY(rc, read_seeds(run, scope, &args, err));
-    allowed = mk_arena_get0(run->arena, (size_t)mk_view_entity_count(run->view) + 1);
+    mk_ball_args args = *around;
+    uint8_t *allowed = mk_arena_get0(d->arena, (size_t)mk_view_entity_count(d->view) + 1);
     if (allowed == NULL)
-        return mk_fail_nomem(err);
-    for (int i = 0; i < 2; i++) {
+        return mk_fail_nomem(d->err);
+    for (int side = 0; side < 2; side++) {
         mk_ball ball;
-        args.t = (mk_vt){i == 0 ? d->lo : d->hi};
-        MK_TRY(rc, mk_ball_grow(run->view, run->arena, &args, run->guard, &ball, err));
-        for (size_t k = 0; k < ball.node_count; k++)
-            allowed[ball.nodes[k].id] = 1;
+        args.t = (mk_vt){side == 0 ? d->lo : d->hi};
+        const mk_code rc = mk_ball_grow(d->view, d->arena, &args, d->guard, &ball, d->err);
+        if (rc != MK_OK)
+            return rc;
+        for (size_t i = 0; i < ball.node_count; i++)
+            allowed[ball.nodes[i].id] = 1;
     }
     d->allowed = allowed;
-out:
-    return rc;
+    return MK_OK;
 }
 
 /* ---- selecting by eid ---- */
 
-typedef struct keyed {
-    char eid[24];
-    uint32_t place;
-} keyed;
-
-/* The `cap` smallest of those offered, in a heap with the largest on top. */
-typedef struct selection {
-    keyed *heap;
-    size_t count, cap, total;
-} selection;
-
-static bool above(const keyed *a, const keyed *b)
+static bool above(const mk_diff_edge *a, const mk_diff_edge *b)
 {
     return memcmp(a->eid, b->eid, sizeof a->eid) > 0;
 }
 
-static void sift_down(keyed *heap, size_t count, size_t at)
+/* Rows are a heap with the largest eid on top, until they are sorted. */
+static void sift_down(mk_diff_edge *heap, size_t count, size_t at)
 {
-    const keyed moved = heap[at];
+    const mk_diff_edge moved = heap[at];
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && above(&heap[child + 1], &heap[child]))
             child++;
@@ -355,33 +305,34 @@ static void sift_down(keyed *heap, size_t count, size_t at)
     heap[at] = moved;
 }
 
-static void select_one(selection *s, const keyed *item)
+/* Keeps the `cap` smallest of those offered. */
+static void select_one(mk_diff_edges *to, size_t cap, const mk_diff_edge *item)
 {
-    s->total++;
-    if (s->count < s->cap) {
-        size_t at = s->count++;
-        for (; at > 0 && above(item, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            s->heap[at] = s->heap[(at - 1) / 2];
-        s->heap[at] = *item;
-    } else if (s->cap > 0 && above(&s->heap[0], item)) {
-        s->heap[0] = *item;
-        sift_down(s->heap, s->count, 0);
+    to->total++;
+    if (to->count < cap) {
+        size_t at = to->count++;
+        for (; at > 0 && above(item, &to->rows[(at - 1) / 2]); at = (at - 1) / 2)
+            to->rows[at] = to->rows[(at - 1) / 2];
+        to->rows[at] = *item;
+    } else if (cap > 0 && above(&to->rows[0], item)) {
+        to->rows[0] = *item;
+        sift_down(to->rows, to->count, 0);
     }
 }
 
-static void selection_sort(selection *s)
+static void heap_sort(mk_diff_edges *list)
 {
-    for (size_t n = s->count; n > 1; n--) {
-        const keyed top = s->heap[0];
-        s->heap[0] = s->heap[n - 1];
-        s->heap[n - 1] = top;
-        sift_down(s->heap, n - 1, 0);
+    for (size_t n = list->count; n > 1; n--) {
+        const mk_diff_edge top = list->rows[0];
+        list->rows[0] = list->rows[n - 1];
+        list->rows[n - 1] = top;
+        sift_down(list->rows, n - 1, 0);
     }
 }
 
 /* ---- what kind of change ---- */
 
-static mk_code props_differ(diff *d, mk_str a, mk_str b, bool *differ)
+static mk_code props_differ(gathering *d, mk_str a, mk_str b, bool *differ)
 {
     const mk_arena_mark mark = mk_arena_save(d->arena);
     mk_json *x, *y;
@@ -397,13 +348,13 @@ out:
     return rc;
 }
 
-static bool same_row(const edge_at *a, const edge_at *b)
+static bool same_row(const mk_diff_at *a, const mk_diff_at *b)
 {
     return a->part == b->part && a->row == b->row;
 }
 
 /* Versions with equal vids are one version to the reference (O-24): the same identity, start and batch. */
-static mk_code vids_equal(diff *d, const edge_change *e, bool *equal)
+static mk_code vids_equal(gathering *d, const mk_edge_change *e, bool *equal)
 {
     char eid[24], vid[2][24];
     mk_code rc = MK_OK;
@@ -411,7 +362,7 @@ static mk_code vids_equal(diff *d, const edge_change *e, bool *equal)
     if (*equal || e->at[0].vt_s != e->at[1].vt_s)
         return MK_OK;
     for (int side = 0; side < 2; side++) {
-        const mk_edge_ref ref = ref_of(e, side);
+        const mk_edge_ref ref = mk_edge_change_ref(e, side);
         MK_TRY(rc, mk_view_edge_ids(d->view, &ref, eid, vid[side], d->err));
     }
     *equal = memcmp(vid[0], vid[1], sizeof vid[0]) == 0;
@@ -419,7 +370,7 @@ out:
     return rc;
 }
 
-static mk_code edge_changed(diff *d, const edge_change *e, bool *changed)
+static mk_code edge_changed(gathering *d, const mk_edge_change *e, bool *changed)
 {
     mk_str props[2];
     bool equal;
@@ -429,7 +380,7 @@ static mk_code edge_changed(diff *d, const edge_change *e, bool *changed)
     if (equal)
         goto out;
     for (int side = 0; side < 2; side++) {
-        const mk_edge_ref ref = ref_of(e, side);
+        const mk_edge_ref ref = mk_edge_change_ref(e, side);
         MK_TRY(rc, mk_view_edge_props(d->view, &ref, &props[side], d->err));
     }
     rc = props_differ(d, props[0], props[1], changed);
@@ -437,7 +388,7 @@ out:
     return rc;
 }
 
-static mk_code node_changed(diff *d, const node_change *n, bool *changed)
+static mk_code node_changed(gathering *d, const mk_node_change *n, bool *changed)
 {
     mk_str props[2];
     mk_code rc = MK_OK;
@@ -453,83 +404,119 @@ out:
 
 /* ---- the three lists of either kind ---- */
 
-enum { ADDED, REMOVED, CHANGED, LISTS };
-
-typedef struct changes {
-    mk_ranked *nodes[LISTS]; /* sorted by uid; code is the place among the diff's nodes */
-    size_t node_count[LISTS];
-    selection edges[LISTS];
-} changes;
-
 /* `forward`: t1 is the earlier instant. */
-static int list_of(const bool has[2], bool forward)
+static mk_diff_list list_of(const bool has[2], bool forward)
 {
     if (has[0] && has[1])
-        return CHANGED;
-    return has[forward] ? ADDED : REMOVED;
+        return MK_DIFF_CHANGED;
+    return has[forward] ? MK_DIFF_ADDED : MK_DIFF_REMOVED;
 }
 
-static mk_code sort_nodes(diff *d, bool forward, changes *c)
+static mk_code list_nodes(gathering *d, bool forward, mk_diff *out)
 {
     mk_code rc = MK_OK;
-    for (int list = 0; list < LISTS; list++) {
-        c->nodes[list] = mk_arena_get(d->arena, (d->node_count + 1) * sizeof *c->nodes[list]);
-        if (c->nodes[list] == NULL)
+    for (int list = 0; list < MK_DIFF_LISTS; list++) {
+        mk_diff_nodes *to = &out->node_lists[list];
+        to->rows = mk_arena_get(d->arena, (d->node_count + 1) * sizeof *to->rows);
+        if (to->rows == NULL)
             return mk_fail_nomem(d->err);
     }
     for (size_t i = 0; i < d->node_count; i++) {
-        const int list = list_of(d->nodes[i].has, forward);
+        const mk_diff_list list = list_of(d->nodes[i].has, forward);
+        mk_diff_nodes *to = &out->node_lists[list];
         bool wanted = true;
-        if (list == CHANGED)
+        if (list == MK_DIFF_CHANGED)
             MK_TRY(rc, node_changed(d, &d->nodes[i], &wanted));
         if (wanted)
-            c->nodes[list][c->node_count[list]++] = (mk_ranked){
+            to->rows[to->total++] = (mk_ranked){
                 .uid = mk_view_uid(d->view, d->nodes[i].uid), .code = (uint32_t)i};
-    }
-    for (int list = 0; list < LISTS; list++)
-        MK_TRY(rc, mk_ranked_sort(d->arena, c->nodes[list], c->node_count[list], d->err));
-out:
-    return rc;
-}
-
-static mk_code sort_edges(diff *d, bool forward, size_t limit, changes *c)
-{
-    mk_code rc = MK_OK;
-    for (int list = 0; list < LISTS; list++) {
-        selection *s = &c->edges[list];
-        s->cap = limit < d->edge_count ? limit : d->edge_count;
-        s->heap = mk_arena_get(d->arena, (s->cap + 1) * sizeof *s->heap);
-        if (s->heap == NULL)
-            return mk_fail_nomem(d->err);
-    }
-    for (size_t i = 0; i < d->edge_count; i++) {
-        const edge_change *e = &d->edges[i];
-        const int list = list_of(e->has, forward);
-        bool wanted = true;
-        keyed item = {.place = (uint32_t)i};
-        if (list == CHANGED)
-            MK_TRY(rc, edge_changed(d, e, &wanted));
-        if (!wanted)
-            continue;
-        const mk_edge_ref ref = ref_of(e, e->has[0] ? 0 : 1);
-        MK_TRY(rc, mk_view_edge_eid(d->view, &ref, item.eid, d->err));
-        select_one(&c->edges[list], &item);
         if (!mk_guard_ok(d->guard))
             return mk_guard_result(d->guard, d->err);
     }
-    for (int list = 0; list < LISTS; list++)
-        selection_sort(&c->edges[list]);
+    for (int list = 0; list < MK_DIFF_LISTS; list++)
+        MK_TRY(rc, mk_ranked_sort(d->arena, out->node_lists[list].rows, out->node_lists[list].total,
+                                  d->err));
 out:
     return rc;
 }
 
-/* ---- writing ---- */
+static mk_code list_edges(gathering *d, bool forward, size_t most, mk_diff *out)
+{
+    const size_t cap = most < d->edge_count ? most : d->edge_count;
+    mk_code rc = MK_OK;
+    for (int list = 0; list < MK_DIFF_LISTS; list++) {
+        mk_diff_edges *to = &out->edge_lists[list];
+        to->rows = mk_arena_get(d->arena, (cap + 1) * sizeof *to->rows);
+        if (to->rows == NULL)
+            return mk_fail_nomem(d->err);
+    }
+    for (size_t i = 0; i < d->edge_count; i++) {
+        const mk_edge_change *e = &d->edges[i];
+        const mk_diff_list list = list_of(e->has, forward);
+        mk_diff_edge item = {.place = (uint32_t)i};
+        bool wanted = true;
+        if (list == MK_DIFF_CHANGED)
+            MK_TRY(rc, edge_changed(d, e, &wanted));
+        if (!wanted)
+            continue;
+        const mk_edge_ref ref = mk_edge_change_ref(e, e->has[0] ? 0 : 1);
+        MK_TRY(rc, mk_view_edge_eid(d->view, &ref, item.eid, d->err));
+        select_one(&out->edge_lists[list], cap, &item);
+        if (!mk_guard_ok(d->guard))
+            return mk_guard_result(d->guard, d->err);
+    }
+    for (int list = 0; list < MK_DIFF_LISTS; list++)
+        heap_sort(&out->edge_lists[list]);
+out:
+    return rc;
+}
+
+mk_code mk_diff_run(mk_view *view, mk_arena *arena, const mk_diff_args *args, mk_guard *guard,
+                    mk_diff *out, mk_err *err)
+{
+    const bool forward = args->t1 <= args->t2;
+    gathering d = {.view = view, .arena = arena, .guard = guard, .lo = forward ? args->t1 : args->t2,
+                   .hi = forward ? args->t2 : args->t1, .seed = mk_entropy64(), .rc = MK_OK, .err = err};
+    mk_code rc = MK_OK;
+    *out = (mk_diff){0};
+    if (args->around != NULL)
+        MK_TRY(rc, reach_scope(&d, args->around));
+    MK_TRY(rc, gather(&d));
+    MK_TRY(rc, list_nodes(&d, forward, out));
+    MK_TRY(rc, list_edges(&d, forward, args->edges_max, out));
+    out->edges = d.edges;
+    out->nodes = d.nodes;
+out:
+    return rc;
+}
+
+/* ---- glue ---- */
+
+/* The argument `scope`; *around stays NULL without one. */
+static mk_code read_scope(const mk_run *run, mk_ball_args *args, const mk_ball_args **around, mk_err *err)
+{
+    const mk_json *scope = mk_json_get(run->args, "scope");
+    if (scope == NULL || scope->kind == MK_JSON_NULL)
+        return MK_OK;
+    const mk_json *list = mk_json_get(scope, "seeds");
+    uint32_t *seeds = mk_arena_get(run->arena, list->n * sizeof *seeds); /* at most 10,000 */
+    if (seeds == NULL)
+        return mk_fail_nomem(err);
+    for (size_t i = 0; i < list->n; i++) {
+        seeds[i] = mk_view_entity(run->view, list->items[i].text);
+        if (seeds[i] == MK_NO_ID)
+            return mk_fail_uid(run, list->items[i].text, "scope", (int64_t)i, err);
+    }
+    *args = (mk_ball_args){.seeds = seeds, .seed_count = list->n, .hops = mk_arg_i64(scope, "hops"),
+                           .filter = mk_edge_filter_all};
+    *around = args;
+    return MK_OK;
+}
 
 typedef struct writer {
     mk_run *run;
-    diff *d;
-    changes *c;
-    bool forward;
+    const mk_diff *diff;
+    int from, to; /* the sides of t1 and t2 */
     bool cut;
 } writer;
 
@@ -548,38 +535,41 @@ static mk_code shown(writer *w, const char *name, size_t total, size_t *count, m
     return MK_OK;
 }
 
-static mk_code write_nodes(writer *w, const char *name, const char *total, int list, mk_err *err)
+static mk_code write_nodes(writer *w, const char *name, const char *total, mk_diff_list list,
+                           mk_err *err)
 {
+    const mk_diff_nodes *nodes = &w->diff->node_lists[list];
     size_t count;
-    const mk_code rc = shown(w, name, w->c->node_count[list], &count, err);
+    const mk_code rc = shown(w, name, nodes->total, &count, err);
     if (rc != MK_OK)
         return rc;
     mk_payload_list(w->run->out, name);
     for (size_t i = 0; i < count; i++) {
         mk_payload_item(w->run->out);
-        mk_payload_string(w->run->out, w->c->nodes[list][i].uid);
+        mk_payload_string(w->run->out, nodes->rows[i].uid);
     }
     mk_payload_list_end(w->run->out);
-    mk_payload_int(w->run->out, total, (int64_t)w->c->node_count[list]);
+    mk_payload_int(w->run->out, total, (int64_t)nodes->total);
     return MK_OK;
 }
 
-static mk_code write_edges(writer *w, const char *name, const char *total, int list, mk_err *err)
+static mk_code write_edges(writer *w, const char *name, const char *total, mk_diff_list list,
+                           mk_err *err)
 {
-    const selection *s = &w->c->edges[list];
+    const mk_diff_edges *edges = &w->diff->edge_lists[list];
     mk_buf *text = &w->run->out->text;
     size_t count;
-    const mk_code rc = shown(w, name, s->total, &count, err);
+    const mk_code rc = shown(w, name, edges->total, &count, err);
     if (rc != MK_OK)
         return rc;
     mk_payload_list(w->run->out, name);
     for (size_t i = 0; i < count; i++) {
-        const edge_change *e = &w->d->edges[s->heap[i].place];
+        const mk_edge_change *e = &w->diff->edges[edges->rows[i].place];
         mk_payload_item(w->run->out);
         mk_buf_z(text, "{\"dst\":");
         mk_canon_string(text, mk_view_uid(w->run->view, e->dst));
         mk_buf_z(text, ",\"eid\":");
-        mk_canon_string(text, (mk_str){s->heap[i].eid, 24});
+        mk_canon_string(text, (mk_str){edges->rows[i].eid, 24});
         mk_buf_z(text, ",\"rel_type\":");
         mk_canon_string(text, mk_view_name(w->run->view, e->rel_type));
         mk_buf_z(text, ",\"src\":");
@@ -587,7 +577,7 @@ static mk_code write_edges(writer *w, const char *name, const char *total, int l
         mk_buf_c(text, '}');
     }
     mk_payload_list_end(w->run->out);
-    mk_payload_int(w->run->out, total, (int64_t)s->total);
+    mk_payload_int(w->run->out, total, (int64_t)edges->total);
     return MK_OK;
 }
 
@@ -607,9 +597,9 @@ out:
     return rc;
 }
 
-static mk_code write_edge_state(writer *w, const edge_change *e, int side, mk_err *err)
+static mk_code write_edge_state(writer *w, const mk_edge_change *e, int side, mk_err *err)
 {
-    const mk_edge_ref ref = ref_of(e, side);
+    const mk_edge_ref ref = mk_edge_change_ref(e, side);
     mk_buf *text = &w->run->out->text;
     mk_str props;
     mk_code rc;
@@ -623,16 +613,16 @@ out:
 
 static mk_code write_changed_node(writer *w, size_t i, mk_err *err)
 {
-    const mk_ranked *item = &w->c->nodes[CHANGED][i];
-    const node_change *n = &w->d->nodes[item->code];
+    const mk_ranked *item = &w->diff->node_lists[MK_DIFF_CHANGED].rows[i];
+    const mk_node_change *n = &w->diff->nodes[item->code];
     mk_buf *text = &w->run->out->text;
     mk_code rc;
     mk_buf_z(text, "{\"from\":");
-    MK_TRY(rc, write_node_state(w, &n->at[!w->forward], err));
+    MK_TRY(rc, write_node_state(w, &n->at[w->from], err));
     mk_buf_z(text, ",\"id\":");
     mk_canon_string(text, item->uid);
     mk_buf_z(text, ",\"kind\":\"node\",\"to\":");
-    MK_TRY(rc, write_node_state(w, &n->at[w->forward], err));
+    MK_TRY(rc, write_node_state(w, &n->at[w->to], err));
     mk_buf_c(text, '}');
 out:
     return rc;
@@ -640,16 +630,16 @@ out:
 
 static mk_code write_changed_edge(writer *w, size_t i, mk_err *err)
 {
-    const keyed *item = &w->c->edges[CHANGED].heap[i];
-    const edge_change *e = &w->d->edges[item->place];
+    const mk_diff_edge *item = &w->diff->edge_lists[MK_DIFF_CHANGED].rows[i];
+    const mk_edge_change *e = &w->diff->edges[item->place];
     mk_buf *text = &w->run->out->text;
     mk_code rc;
     mk_buf_z(text, "{\"from\":");
-    MK_TRY(rc, write_edge_state(w, e, !w->forward, err));
+    MK_TRY(rc, write_edge_state(w, e, w->from, err));
     mk_buf_z(text, ",\"id\":");
     mk_canon_string(text, (mk_str){item->eid, 24});
     mk_buf_z(text, ",\"kind\":\"edge\",\"to\":");
-    MK_TRY(rc, write_edge_state(w, e, w->forward, err));
+    MK_TRY(rc, write_edge_state(w, e, w->to, err));
     mk_buf_c(text, '}');
 out:
     return rc;
@@ -657,8 +647,8 @@ out:
 
 static mk_code write_changed(writer *w, mk_err *err)
 {
-    const size_t nodes = w->c->node_count[CHANGED];
-    const size_t total = nodes + w->c->edges[CHANGED].total;
+    const size_t nodes = w->diff->node_lists[MK_DIFF_CHANGED].total;
+    const size_t total = nodes + w->diff->edge_lists[MK_DIFF_CHANGED].total;
     size_t count;
     mk_code rc;
     MK_TRY(rc, shown(w, "props_changed", total, &count, err));
@@ -675,21 +665,20 @@ out:
 
 static mk_code run_diff_snapshots(mk_run *run, mk_err *err)
 {
-    const int64_t t1 = mk_arg_i64(run->args, "t1"), t2 = mk_arg_i64(run->args, "t2");
-    diff d = {.view = run->view, .arena = run->arena, .guard = run->guard, .lo = t1 < t2 ? t1 : t2,
-              .hi = t1 < t2 ? t2 : t1, .seed = mk_entropy64(), .rc = MK_OK, .err = err};
-    changes c = {0};
-    writer w = {.run = run, .d = &d, .c = &c, .forward = t1 <= t2};
+    mk_diff_args args = {.t1 = mk_arg_i64(run->args, "t1"), .t2 = mk_arg_i64(run->args, "t2"),
+                         .edges_max = (size_t)run->page.limit};
+    const int to = args.t1 <= args.t2; /* the later side, unless time is walked back */
+    mk_ball_args scope;
+    mk_diff diff;
     mk_code rc;
 
-    MK_TRY(rc, read_scope(run, &d, err));
-    MK_TRY(rc, gather(&d));
-    MK_TRY(rc, sort_nodes(&d, w.forward, &c));
-    MK_TRY(rc, sort_edges(&d, w.forward, (size_t)run->page.limit, &c));
-    MK_TRY(rc, write_edges(&w, "edges_added", "edges_added_total", ADDED, err));
-    MK_TRY(rc, write_edges(&w, "edges_removed", "edges_removed_total", REMOVED, err));
-    MK_TRY(rc, write_nodes(&w, "nodes_added", "nodes_added_total", ADDED, err));
-    MK_TRY(rc, write_nodes(&w, "nodes_removed", "nodes_removed_total", REMOVED, err));
+    MK_TRY(rc, read_scope(run, &scope, &args.around, err));
+    MK_TRY(rc, mk_diff_run(run->view, run->arena, &args, run->guard, &diff, err));
+    writer w = {.run = run, .diff = &diff, .from = !to, .to = to};
+    MK_TRY(rc, write_edges(&w, "edges_added", "edges_added_total", MK_DIFF_ADDED, err));
+    MK_TRY(rc, write_edges(&w, "edges_removed", "edges_removed_total", MK_DIFF_REMOVED, err));
+    MK_TRY(rc, write_nodes(&w, "nodes_added", "nodes_added_total", MK_DIFF_ADDED, err));
+    MK_TRY(rc, write_nodes(&w, "nodes_removed", "nodes_removed_total", MK_DIFF_REMOVED, err));
     MK_TRY(rc, write_changed(&w, err));
     mk_payload_bool(run->out, "truncated", w.cut);
 
@@ -769,9 +758,15 @@ static const mk_field fields_diff_snapshots[] = {
     TOTAL("nodes_added_total"),
     {.name = "nodes_removed", .type = MK_FIELD_LIST, .item = &mk_field_text, .doc = "Uids at t1 only."},
     TOTAL("nodes_removed_total"),
-    {.name = "edges_added", .type = MK_FIELD_LIST, .item = &diff_edge_row, .doc = "Edges at t2 only, by eid."},
+    {.name = "edges_added",
+     .type = MK_FIELD_LIST,
+     .item = &diff_edge_row,
+     .doc = "Edges at t2 only, by eid."},
     TOTAL("edges_added_total"),
-    {.name = "edges_removed", .type = MK_FIELD_LIST, .item = &diff_edge_row, .doc = "Edges at t1 only, by eid."},
+    {.name = "edges_removed",
+     .type = MK_FIELD_LIST,
+     .item = &diff_edge_row,
+     .doc = "Edges at t1 only, by eid."},
     TOTAL("edges_removed_total"),
     {.name = "props_changed",
      .type = MK_FIELD_LIST,

@@ -18,21 +18,10 @@ typedef struct node_pass {
     int64_t *first;   /* by dense id: the earliest start seen */
 } node_pass;
 
-/* The first bucket that starts at `t` or later; count when there is none. */
-static size_t first_from(const mk_buckets *b, int64_t t)
-{
-    if (t <= b->t_a)
-        return 0;
-    if (t > mk_bucket_start(b, b->count - 1))
-        return b->count;
-    const uint64_t behind = (uint64_t)t - (uint64_t)b->t_a;
-    return (size_t)((behind - 1) / (uint64_t)b->stride + 1);
-}
-
 static bool count_valid(void *ctx, const mk_node_ref *ref)
 {
     node_pass *p = ctx;
-    const size_t from = first_from(p->buckets, ref->vt_s), to = first_from(p->buckets, ref->vt_e);
+    const size_t from = mk_bucket_from(p->buckets, ref->vt_s), to = mk_bucket_from(p->buckets, ref->vt_e);
     if (from < to) {
         p->counts[from]++;
         if (to < p->buckets->count)

@@ -3,60 +3,55 @@
  * Only the entity's own lists are read, once, over [t1, t2]. Every edge adds one to the degree where it
  * begins to be valid and takes one away where it ends; neighbours at both instants are ids, sorted and
  * subtracted. Source: operators spec, 7.10; O-13. */
+#include "op/neighborhood_evolution.h"
+
 #include <stdlib.h>
 
 #include "op/operators.h"
-#include "op/series.h"
+
+#define POINTS_USUAL 20 /* what the default stride aims at; it is rounded down, so there may be more (O-13) */
 
 typedef struct ids {
     uint32_t *list;
     size_t count, cap;
 } ids;
 
-typedef struct evolution {
+typedef struct gathering {
     mk_arena *arena;
     mk_guard *guard;
-    uint32_t uid;
-    int64_t t1, t2;
-    mk_buckets grid;
+    const mk_evolution_args *args;
+    const mk_buckets *grid;
     uint64_t *degrees; /* differences, modulo 2^64 */
     ids before, after; /* neighbours at t1 and at t2 */
     mk_code rc;
     mk_err *err;
-} evolution;
+} gathering;
 
-static void add(evolution *e, ids *to, uint32_t id)
+static void add(gathering *g, ids *to, uint32_t id)
 {
-    e->rc = mk_op_grow(e->arena, (void **)&to->list, &to->cap, to->count + 1, sizeof *to->list, e->err);
-    if (e->rc == MK_OK)
+    g->rc = mk_op_grow(g->arena, (void **)&to->list, &to->cap, to->count + 1, sizeof *to->list, g->err);
+    if (g->rc == MK_OK)
         to->list[to->count++] = id;
 }
 
-/* The first point of the grid at `t` or later. */
-static size_t point_from(const evolution *e, int64_t t)
-{
-    if (t <= e->t1)
-        return 0;
-    if (t > mk_bucket_start(&e->grid, e->grid.count - 1))
-        return e->grid.count;
-    return (size_t)(((uint64_t)t - (uint64_t)e->t1 - 1) / (uint64_t)e->grid.stride + 1);
-}
+static bool holds_at(const mk_edge_ref *ref, int64_t t) { return ref->vt_s <= t && t < ref->vt_e; }
 
 static bool meet(void *ctx, const mk_edge_ref *ref)
 {
-    evolution *e = ctx;
-    const uint32_t other = ref->src == e->uid ? ref->dst : ref->src;
-    const size_t from = point_from(e, ref->vt_s), to = point_from(e, ref->vt_e);
+    gathering *g = ctx;
+    const mk_evolution_args *args = g->args;
+    const uint32_t other = ref->src == args->uid ? ref->dst : ref->src;
+    const size_t from = mk_bucket_from(g->grid, ref->vt_s), to = mk_bucket_from(g->grid, ref->vt_e);
     if (from < to) {
-        e->degrees[from]++;
-        if (to < e->grid.count)
-            e->degrees[to]--;
+        g->degrees[from]++;
+        if (to < g->grid->count)
+            g->degrees[to]--;
     }
-    if (other != e->uid && ref->vt_s <= e->t1 && e->t1 < ref->vt_e)
-        add(e, &e->before, other);
-    if (e->rc == MK_OK && other != e->uid && ref->vt_s <= e->t2 && e->t2 < ref->vt_e)
-        add(e, &e->after, other);
-    return e->rc == MK_OK && mk_guard_ok(e->guard);
+    if (other != args->uid && holds_at(ref, args->t1))
+        add(g, &g->before, other);
+    if (g->rc == MK_OK && other != args->uid && holds_at(ref, args->t2))
+        add(g, &g->after, other);
+    return g->rc == MK_OK && mk_guard_ok(g->guard);
 }
 
 static int by_id(const void *x, const void *y)
@@ -77,54 +72,70 @@ static void make_set(ids *set)
     set->count = n;
 }
 
-static mk_code gather(mk_view *view, evolution *e)
+static mk_code gather(mk_view *view, gathering *g)
 {
-    const mk_edge_filter filter = {.vt_lo = e->t1, .vt_hi = e->t2 + 1}; /* t2 is at most 2^62 */
-    e->degrees = mk_arena_get0(e->arena, e->grid.count * sizeof *e->degrees);
-    if (e->degrees == NULL)
-        return mk_fail_nomem(e->err);
-    const mk_code rc = mk_view_edges_of(view, e->uid, &filter, meet, e, e->err);
-    if (e->rc != MK_OK)
-        return e->rc;
-    for (size_t i = 1; i < e->grid.count; i++)
-        e->degrees[i] += e->degrees[i - 1];
-    make_set(&e->before);
-    make_set(&e->after);
-    return mk_guard_or(e->guard, rc, e->err);
+    /* t2 is at most 2^62, so the instant after it is a time. */
+    const mk_edge_filter filter = {.vt_lo = g->args->t1, .vt_hi = g->args->t2 + 1};
+    const mk_code rc = mk_view_edges_of(view, g->args->uid, &filter, meet, g, g->err);
+    if (g->rc != MK_OK)
+        return g->rc;
+    for (size_t i = 1; i < g->grid->count; i++)
+        g->degrees[i] += g->degrees[i - 1];
+    make_set(&g->before);
+    make_set(&g->after);
+    return mk_guard_or(g->guard, rc, g->err);
 }
 
-/* ---- glue ---- */
-
 /* The members of `from` that are not in `without`, in the order of their uids. */
-static mk_code difference(mk_run *run, const ids *from, const ids *without, mk_ranked **out,
-                          size_t *count, mk_err *err)
+static mk_code difference(mk_view *view, mk_arena *arena, const ids *from, const ids *without,
+                          mk_ranked **out, size_t *count, mk_err *err)
 {
     size_t n = 0, k = 0;
-    mk_ranked *list = mk_arena_get(run->arena, from->count * sizeof *list);
+    mk_ranked *list = mk_arena_get(arena, from->count * sizeof *list);
     if (list == NULL)
         return mk_fail_nomem(err);
     for (size_t i = 0; i < from->count; i++) {
         while (k < without->count && without->list[k] < from->list[i])
             k++;
         if (k == without->count || without->list[k] != from->list[i])
-            list[n++] = (mk_ranked){.uid = mk_view_uid(run->view, from->list[i])};
+            list[n++] = (mk_ranked){.uid = mk_view_uid(view, from->list[i]), .id = from->list[i]};
     }
     *out = list;
     *count = n;
-    return mk_ranked_sort(run->arena, list, n, err);
+    return mk_ranked_sort(arena, list, n, err);
 }
 
+mk_code mk_evolution_run(mk_view *view, mk_arena *arena, const mk_evolution_args *args,
+                         mk_guard *guard, mk_evolution *out, mk_err *err)
+{
+    const int64_t usual = (args->t2 - args->t1) / POINTS_USUAL;
+    const int64_t stride = args->stride != 0 ? args->stride : usual > 1 ? usual : 1;
+    mk_code rc;
+    *out = (mk_evolution){0};
+    MK_TRY(rc, mk_buckets_of(args->t1, args->t2, stride, &out->grid, err));
+    out->degrees = mk_arena_get0(arena, out->grid.count * sizeof *out->degrees);
+    if (out->degrees == NULL)
+        return mk_fail_nomem(err);
+    gathering g = {.arena = arena, .guard = guard, .args = args, .grid = &out->grid,
+                   .degrees = out->degrees, .rc = MK_OK, .err = err};
+    MK_TRY(rc, gather(view, &g));
+    MK_TRY(rc, difference(view, arena, &g.after, &g.before, &out->gained, &out->gained_count, err));
+    rc = difference(view, arena, &g.before, &g.after, &out->lost, &out->lost_count, err);
+out:
+    return rc;
+}
+
+/* ---- glue ---- */
+
 /* `name` and `name`_total; what is shown is cut to the limit. */
-static mk_code write_change(mk_run *run, const char *name, const char *total, const ids *from,
-                            const ids *without, bool *cut, mk_err *err)
+static mk_code write_change(mk_run *run, const char *name, const char *total, const mk_ranked *list,
+                            size_t count, bool *cut, mk_err *err)
 {
     const mk_page head = {.limit = run->page.limit, .whole = run->page.whole};
-    mk_ranked *list = NULL;
-    size_t count = 0;
     mk_span span;
-    mk_code rc;
-    MK_TRY(rc, difference(run, from, without, &list, &count, err));
-    MK_TRY(rc, mk_page_span(&head, count, &span, err));
+    const mk_code rc = mk_page_span(&head, count, &span, err);
+    if (rc != MK_OK)
+        return rc;
     mk_payload_list(run->out, name);
     for (size_t i = 0; i < span.end; i++) {
         mk_payload_item(run->out);
@@ -135,11 +146,10 @@ static mk_code write_change(mk_run *run, const char *name, const char *total, co
     if (span.truncated)
         mk_payload_gap(run->out, name, MK_GAP_SUBLIST, span.end, count);
     *cut |= span.truncated;
-out:
-    return rc;
+    return MK_OK;
 }
 
-static void write_degrees(mk_run *run, const evolution *e)
+static void write_degrees(mk_run *run, const mk_evolution *e)
 {
     mk_buf *text = &run->out->text;
     mk_payload_list(run->out, "degree_series");
@@ -156,27 +166,26 @@ static void write_degrees(mk_run *run, const evolution *e)
 
 static mk_code run_neighborhood_evolution(mk_run *run, mk_err *err)
 {
-    evolution e = {.arena = run->arena, .guard = run->guard, .rc = MK_OK, .err = err};
     const mk_str uid = mk_arg_str(run->args, "uid");
+    const mk_evolution_args args = {
+        .uid = mk_view_entity(run->view, uid),
+        .t1 = mk_arg_i64(run->args, "t1"),
+        .t2 = mk_arg_i64(run->args, "t2"),
+        .stride = mk_arg_is_null(run->args, "stride") ? 0 : mk_arg_i64(run->args, "stride"),
+    };
+    mk_evolution e;
     bool cut = false;
     mk_code rc;
 
-    e.t1 = mk_arg_i64(run->args, "t1");
-    e.t2 = mk_arg_i64(run->args, "t2");
-    e.uid = mk_view_entity(run->view, uid);
-    if (e.uid == MK_NO_ID)
+    if (args.uid == MK_NO_ID)
         return mk_fail_uid(run, uid, "uid", -1, err);
-    int64_t stride = (e.t2 - e.t1) / 20 > 1 ? (e.t2 - e.t1) / 20 : 1;
-    if (!mk_arg_is_null(run->args, "stride"))
-        stride = mk_arg_i64(run->args, "stride");
-    MK_TRY(rc, mk_buckets_of(e.t1, e.t2, stride, &e.grid, err));
-    MK_TRY(rc, gather(run->view, &e));
+    MK_TRY(rc, mk_evolution_run(run->view, run->arena, &args, run->guard, &e, err));
     write_degrees(run, &e);
-    MK_TRY(rc, write_change(run, "neighbors_gained", "neighbors_gained_total", &e.after, &e.before,
+    MK_TRY(rc, write_change(run, "neighbors_gained", "neighbors_gained_total", e.gained,
+                            e.gained_count, &cut, err));
+    MK_TRY(rc, write_change(run, "neighbors_lost", "neighbors_lost_total", e.lost, e.lost_count,
                             &cut, err));
-    MK_TRY(rc, write_change(run, "neighbors_lost", "neighbors_lost_total", &e.before, &e.after, &cut,
-                            err));
-    mk_payload_int(run->out, "stride", stride);
+    mk_payload_int(run->out, "stride", e.grid.stride);
     mk_payload_bool(run->out, "truncated", cut);
 
 out:

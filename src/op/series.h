@@ -34,6 +34,15 @@ static inline size_t mk_bucket_at(const mk_buckets *b, int64_t t)
 {
     return (size_t)(((uint64_t)t - (uint64_t)b->t_a) / (uint64_t)b->stride);
 }
+/* The first bucket that starts at `t` or later; count when there is none. */
+static inline size_t mk_bucket_from(const mk_buckets *b, int64_t t)
+{
+    if (t <= b->t_a)
+        return 0;
+    if (t > mk_bucket_start(b, b->count - 1))
+        return b->count;
+    return (size_t)(((uint64_t)t - (uint64_t)b->t_a - 1) / (uint64_t)b->stride + 1);
+}
 
 /* counts[i] = events in bucket i: all of them, ... */
 MK_CHECK mk_code mk_series_events(mk_view *view, mk_arena *arena, const mk_buckets *buckets,
