@@ -1,16 +1,26 @@
 /* resolve_entities.c — entities by part of a uid or name. Layer: op.
  *
  * One scan over the believed node versions gives every entity its best score, in one byte each. A uid
- * is scored once, when its first version comes by; names only of entities whose uid does not match.
+ * is scored once, in a search over blocks of lower-cased uids; names only of entities whose uid does not match.
  * Labels and names are those of the latest version, looked up for the rows that are shown, and for all matches
  * only when a label was asked for. */
 #include "op/resolve_entities.h"
 
+#include "base/lower.h"
 #include "base/sha256.h"
-#include "op/lower.h"
 #include "op/operators.h"
+#include "store/lowered.h"
 
-enum { EXACT = 0, IN_UID = 1, IN_NAME = 2, NO_MATCH = 3, UNSEEN = 4 };
+/* The last three: of entities of which no version came by so far. */
+enum { EXACT = 0, IN_UID = 1, IN_NAME = 2, NO_MATCH = 3, UNSEEN = 4, UNSEEN_MATCH = 5, UNSEEN_OTHER = 6 };
+
+#define PROPS_SLOTS 256u /* texts remembered; a power of two */
+
+/* What a text of props says. Equal texts are stored once in a segment, so their address stands for them. */
+typedef struct props_slot {
+    const char *p;
+    bool match;
+} props_slot;
 
 typedef struct finder {
     mk_view *view;
@@ -21,6 +31,7 @@ typedef struct finder {
     mk_buf text;    /* lower-case text being searched */
     mk_buf decoded; /* a name without its escapes */
     uint8_t *score; /* by dense id */
+    props_slot seen[PROPS_SLOTS];
     size_t match_count;
     mk_code rc;
     mk_err *err;
@@ -61,17 +72,22 @@ static mk_str decode(mk_buf *out, mk_str raw)
     return mk_buf_view(out);
 }
 
+static bool name_matches(finder *f, mk_str props)
+{
+    mk_str raw;
+    props_slot *slot = &f->seen[((uintptr_t)props.p >> 4 ^ (uintptr_t)props.p >> 12) & (PROPS_SLOTS - 1)];
+    if (slot->p != props.p)
+        *slot = (props_slot){props.p, mk_canon_member(props, "name", &raw) && raw.n > 2 && raw.p[0] == '"' &&
+                                          mk_lower_contains(&f->text, decode(&f->decoded, raw), f->lowered)};
+    return slot->match;
+}
+
 static mk_code score_name(finder *f, const mk_node_ref *ref, uint8_t *score)
 {
-    mk_str props, raw;
-    mk_code rc;
-
-    MK_TRY(rc, mk_view_node_props(f->view, ref, &props, f->err));
-    if (mk_canon_member(props, "name", &raw) && raw.n > 2 && raw.p[0] == '"' &&
-        mk_lower_contains(&f->text, decode(&f->decoded, raw), f->lowered))
+    mk_str props;
+    const mk_code rc = mk_view_node_props(f->view, ref, &props, f->err);
+    if (rc == MK_OK && name_matches(f, props))
         *score = IN_NAME;
-
-out:
     return rc;
 }
 
@@ -82,14 +98,51 @@ static bool score_version(void *ctx, const mk_node_ref *ref)
     if (!mk_guard_ok(f->guard))
         return false;
     const bool was_match = *score < NO_MATCH;
-    if (*score == UNSEEN)
-        *score = score_uid(f, ref->uid);
+    if (*score >= UNSEEN)
+        *score = *score == UNSEEN_OTHER ? NO_MATCH : score_uid(f, ref->uid);
     if (*score == NO_MATCH)
         f->rc = score_name(f, ref, score);
     f->match_count += *score < NO_MATCH && !was_match;
     if (f->rc == MK_OK && (f->text.failed || f->decoded.failed))
         f->rc = mk_fail_nomem(f->err);
     return f->rc == MK_OK;
+}
+
+/* Marks the uids of a block that contain the query. */
+static void search_block(const finder *f, const mk_lowered *block, uint8_t *score)
+{
+    const char *text = block->text;
+    const size_t n = block->start[MK_LOWERED_BLOCK];
+    uint32_t id = 0;
+    for (size_t at = 0; at < n;) {
+        const char *hit = memmem(text + at, n - at, f->lowered.p, f->lowered.n);
+        if (hit == NULL)
+            return;
+        at = (size_t)(hit - text);
+        while (block->start[id + 1] <= at)
+            id++;
+        const bool inside = at + f->lowered.n <= block->start[id + 1];
+        if (inside)
+            score[id] = UNSEEN_MATCH;
+        at = inside ? block->start[id + 1] : at + 1;
+    }
+}
+
+/* Which uids of whole blocks contain the query; those of the last block are looked at one by one. */
+static mk_code search_uids(finder *f, uint32_t entities, mk_err *err)
+{
+    for (uint32_t i = 0; i < entities / MK_LOWERED_BLOCK; i++) {
+        const mk_lowered *block;
+        uint8_t *score = f->score + (size_t)i * MK_LOWERED_BLOCK;
+        const mk_code rc = mk_view_lowered(f->view, i, &block, err);
+        if (rc != MK_OK)
+            return rc;
+        if (!mk_guard_done(f->guard, 1))
+            return mk_guard_result(f->guard, err);
+        memset(score, UNSEEN_OTHER, MK_LOWERED_BLOCK);
+        search_block(f, block, score);
+    }
+    return MK_OK;
 }
 
 static mk_code scan(finder *f, mk_err *err)
@@ -99,7 +152,10 @@ static mk_code scan(finder *f, mk_err *err)
     if (f->score == NULL)
         return mk_fail_nomem(err);
     memset(f->score, UNSEEN, entities);
-    const mk_code rc = mk_view_nodes(f->view, INT64_MIN, INT64_MAX, score_version, f, err);
+    mk_code rc = search_uids(f, entities, err);
+    if (rc != MK_OK)
+        return rc;
+    rc = mk_view_nodes(f->view, INT64_MIN, INT64_MAX, score_version, f, err);
     return f->rc != MK_OK ? f->rc : mk_guard_or(f->guard, rc, err);
 }
 

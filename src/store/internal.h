@@ -14,6 +14,7 @@
 #include "base/recycle.h"
 #include "store/dict.h"
 #include "store/log.h"
+#include "store/lowered.h"
 #include "store/record.h"
 #include "store/segment.h"
 #include "store/view.h"
@@ -139,6 +140,7 @@ struct mk_store {
 
     /* Dictionaries and tables that grow and never move. */
     mk_dict entities; /* tag: visibility class */
+    mk_lowered_heap lowered; /* of entities */
     mk_dict names;
     mk_dict origins;  /* keys: u32 source code, u32 provenance code or MK_NONE */
     mk_geo batches;   /* int64 tt by seq; [0] is 0 */

@@ -294,6 +294,7 @@ static void free_store(mk_store *store)
         mk_free(alloc, state, state->size);
     free_segments(store);
     mk_tail__free(store);
+    mk_lowered_free(&store->lowered);
     mk_dict_free(&store->entities);
     mk_dict_free(&store->names);
     mk_dict_free(&store->origins);
@@ -359,6 +360,7 @@ static mk_code new_store(const char *dir, const mk_store_options *options, mk_st
     pthread_cond_init(&store->upkeep, NULL);
     rc = mk_epoch_init(&store->epoch, err);
     const uint64_t seed = mk_entropy64();
+    mk_lowered_init(&store->lowered, alloc);
     mk_dict_init(&store->entities, alloc, &store->epoch, seed);
     mk_dict_init(&store->names, alloc, &store->epoch, seed);
     mk_dict_init(&store->origins, alloc, &store->epoch, seed);

@@ -80,6 +80,12 @@ mk_str mk_view_uid(const mk_view *view, uint32_t id)
     return mk_dict_text(&view->store->entities, id);
 }
 
+mk_code mk_view_lowered(mk_view *view, uint32_t number, const mk_lowered **out, mk_err *err)
+{
+    MK_ASSERT((uint64_t)(number + 1) * MK_LOWERED_BLOCK <= mk_view_entity_count(view));
+    return mk_lowered_block(&view->store->lowered, &view->store->entities, number, out, err);
+}
+
 mk_str mk_view_name(const mk_view *view, uint32_t code)
 {
     return mk_dict_text(&view->store->names, code);

@@ -13,6 +13,7 @@
 enum { MK_SHOW_USER = 1, MK_SHOW_RESOLUTION = 2, MK_SHOW_KNOWLEDGE = 4, MK_SHOW_NOTES = 8 };
 
 typedef struct mk_view mk_view;
+struct mk_lowered; /* store/lowered.h */
 
 /* as_of: transaction time, MK_OPEN_END for "now". An as_of beyond the newest commit is clamped to it.
  * mask 0 means MK_SHOW_USER. Errors: MK_E_NOMEM, MK_E_LIMIT (too many open views). */
@@ -28,6 +29,10 @@ uint32_t mk_view_entity(const mk_view *view, mk_str uid);
 uint32_t mk_view_entity_count(const mk_view *view); /* ids are below this; all classes */
 bool mk_view_entity_visible(const mk_view *view, uint32_t id);
 mk_str mk_view_uid(const mk_view *view, uint32_t id); /* lives as long as the store */
+/* Uids [1024 * number, 1024 * (number + 1)) in lower case, one behind the other; all of them must be below the
+ * view's entity count. Lives as long as the store. Errors: MK_E_NOMEM. */
+MK_CHECK mk_code mk_view_lowered(mk_view *view, uint32_t number, const struct mk_lowered **out,
+                                 mk_err *err);
 /* Label, relation type and other names by code and back; MK_NO_ID when the text was never used. */
 mk_str mk_view_name(const mk_view *view, uint32_t code);
 uint32_t mk_view_name_code(const mk_view *view, mk_str text);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/sha256.h"
-#include "op/lower.h"
+#include "base/lower.h"
 
 static void assert_lower(mk_str text, mk_str expected)
 {

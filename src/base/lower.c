@@ -1,9 +1,9 @@
-/* lower.c — full Unicode lower-casing. Layer: op.
+/* lower.c — full Unicode lower-casing. Layer: base.
  *
  * utf8proc has the one-to-one mappings. What it lacks is the two special cases of the default
  * algorithm: U+0130, the only character with a longer lower-case form, and the final sigma, which
  * looks at its neighbours past everything case-ignorable. */
-#include "op/lower.h"
+#include "base/lower.h"
 
 #include <string.h>
 #include <utf8proc.h>

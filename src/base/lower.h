@@ -1,4 +1,4 @@
-/* lower.h — lower-casing as name lookup means it. Layer: op.
+/* lower.h — lower-casing as name lookup means it. Layer: base.
  *
  * The full default mapping of Unicode 15: U+0130 becomes `i` and U+0307, and a capital sigma at the
  * end of a word becomes the final one. Source: operators spec, 4.6; Unicode 15.0, section 3.13 and
