@@ -1,10 +1,10 @@
-/* ref.c — references from one step into the result of another. Layer: plan.
+/* ref.c — references from one step into the result of another. Layer: base.
  *
  *     path    = step "." segment { "." segment }       s1.rows[*].uid
  *     segment = name [ "[" ( digits | "*" ) "]" ]      at most one "*" in a path
  *
  * ASCII only, nothing but the path. Source: agent spec, 5. */
-#include "plan/ref.h"
+#include "base/ref.h"
 
 /* ---- reading ---- */
 
