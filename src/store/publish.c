@@ -68,7 +68,7 @@ void mk_publish__fill(mk_store *store, mk_state *state)
 
 mk_code mk_publish__state(mk_store *store, mk_err *err)
 {
-    mk_state *state;
+    mk_state *state = NULL;
     const mk_code rc = mk_publish__reserve(store, 0, &state, err);
     if (rc == MK_OK)
         mk_publish__fill(store, state);
