@@ -46,6 +46,7 @@ extern const mk_command mk_commands_write[];
 extern const mk_command mk_commands_call[];
 extern const mk_command mk_commands_synth[];
 extern const mk_command mk_commands_bench[];
+extern const mk_command mk_commands_mcp[];
 
 /* ---- the store ---- */
 
