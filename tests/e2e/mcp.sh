@@ -1,0 +1,96 @@
+#!/bin/bash
+# mcp over standard input and output: nothing but protocol, whatever comes in; ends cleanly; two at once; a store made
+# later; a commit of another process is seen; configurations start the program they name.
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+
+rpc() { # id method [params]
+    printf '{"jsonrpc":"2.0","id":%s,"method":"%s"%s}\n' "$1" "$2" "${3:+,\"params\":$3}"
+}
+call() { rpc "$1" tools/call "{\"name\":\"$2\",\"arguments\":$3}"; }
+init='{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}'
+
+printf '%s\n' '{"op":"assert_node","uid":"ada","label":"Person","vt_s":10,"props":{"name":"Ada <b>"}}' \
+    '{"op":"assert_node","uid":"bob","label":"Person","vt_s":10}' \
+    '{"op":"assert_edge","src":"ada","dst":"bob","rel_type":"KNOWS","vt_s":20,"vt_e":21}' >ops.jsonl
+works "a store" bash -c "'$merkhet' init --store s && '$merkhet' assert --store s - <ops.jsonl"
+
+# ---- answers, one a line ----
+out=$({ rpc 1 initialize "$init"; rpc 2 tools/list; call 3 describe_dataset '{}'; } | "$merkhet" mcp --store s 2>err)
+is "the exit status at the end of input" $? 0
+is "three answers" "$(printf '%s\n' "$out" | grep -c '^{"jsonrpc":"2.0","id":')" 3
+contains "the handshake" "$out" '"protocolVersion":"2025-11-25"'
+contains "the card" "$out" '\"entities\":'
+is "nothing is said on standard error" "$(cat err)" ""
+
+out=$(printf '%s\r\n\n%s\n' "$(rpc 1 ping)" "$(rpc 2 ping)" | "$merkhet" mcp --store s)
+is "CR before LF and blank lines are tolerated" "$(printf '%s\n' "$out" | sort)" '{"jsonrpc":"2.0","id":1,"result":{}}
+{"jsonrpc":"2.0","id":2,"result":{}}'
+out=$(printf '%s' "$(rpc 1 ping)" | "$merkhet" mcp --store s)
+is "the last line may lack its end" "$out" '{"jsonrpc":"2.0","id":1,"result":{}}'
+out=$(printf '\357\273\277%s\n' "$(rpc 1 ping)" | "$merkhet" mcp --store s)
+is "a byte order mark is tolerated" "$out" '{"jsonrpc":"2.0","id":1,"result":{}}'
+
+# ---- bad input ----
+for bad in '[]' '{}' 'null' '"x"' '{"jsonrpc":"2.0"' $'\377\376' '{"jsonrpc":"1.0","id":1,"method":"ping"}'; do
+    out=$(printf '%s\n%s\n' "$bad" "$(rpc 9 ping)" | "$merkhet" mcp --store s)
+    contains "refused: ${bad:0:20}" "$out" '"error":{"code":-32'
+    contains "and the next is answered" "$out" '"id":9,"result":{}'
+done
+out=$({ head -c 11000000 /dev/zero | tr '\0' x; echo; rpc 9 ping; } | "$merkhet" mcp --store s)
+contains "a line of 11 MB is refused" "$out" '"error":{"code":-32600'
+contains "a line after it is answered" "$out" '"id":9,"result":{}'
+is "2,000 requests at once are each answered or refused" \
+    "$({ for i in $(seq 2000); do call "$i" resolve_entities '{"query":"a"}'; done; } | "$merkhet" mcp --store s |
+        grep -oE '^\{"jsonrpc":"2.0","id":[0-9]+' | sort -u | wc -l)" 2000
+
+# ---- ends ----
+mkfifo in
+"$merkhet" mcp --store s <in >out 2>err &
+pid=$!
+exec 7>in
+rpc 1 ping >&7
+for _ in $(seq 100); do [ -s out ] && break; sleep 0.02; done
+contains "answers while input stays open" "$(cat out)" '"result":{}'
+kill -TERM $pid
+wait $pid
+is "SIGTERM ends it with status 0" $? 0
+exec 7>&-
+{ rpc 1 ping; sleep 0.3; rpc 2 ping; sleep 0.3; } | "$merkhet" mcp --store s 2>err | head -n 1 >first
+contains "a reader that leaves does not break it" "$(cat first)" '"result":{}'
+
+# ---- two servers, a writer beside them ----
+mkfifo in2
+"$merkhet" mcp --store s <in2 >out2 2>err2 &
+pid=$!
+exec 7>in2
+rpc 1 initialize "$init" >&7
+rpc 2 resources/subscribe '{"uri":"merkhet://dataset/card"}' >&7
+for _ in $(seq 100); do [ "$(wc -l <out2)" -ge 2 ] && break; sleep 0.02; done
+contains "a second server opens the same store" "$({ call 1 describe_dataset '{}'; } | "$merkhet" mcp --store s)" '\"entities\":'
+works "a commit beside them" bash -c "printf '%s\n' '{\"op\":\"assert_node\",\"uid\":\"eve\",\"label\":\"Person\",\"vt_s\":30}' | '$merkhet' assert --store s -"
+for _ in $(seq 150); do grep -q updated out2 && break; sleep 0.02; done
+contains "who subscribed is told" "$(cat out2)" '"method":"notifications/resources/updated","params":{"uri":"merkhet://dataset/card"}'
+call 3 entity_history '{"uid":"eve"}' >&7
+for _ in $(seq 100); do grep -q '"id":3' out2 && break; sleep 0.02; done
+contains "and sees it" "$(grep '"id":3' out2)" '"rows_total":1'
+exec 7>&-
+wait $pid
+is "the end of input ends it" $? 0
+
+# ---- no store yet ----
+out=$(call 1 describe_dataset '{}' | "$merkhet" mcp --store later)
+contains "a store that is not there is named with the command that makes it" "$out" 'merkhet init --store later'
+
+# ---- check and configurations ----
+contains "the self-test" "$("$merkhet" mcp --store s --check)" 'describe_dataset  ok'
+for client in claude-desktop claude-code cursor windsurf gemini-cli lm-studio copilot-cli vscode codex zed; do
+    config=$("$merkhet" mcp --store s --print-config "$client")
+    command=$(printf '%s\n' "$config" | sed -n 's/^ *"\{0,1\}command"\{0,1\} *[:=] *"\(.*\)",\{0,1\}$/\1/p')
+    store=$(printf '%s\n' "$config" | sed -n 's/.*"--store", "\(.*\)"\].*/\1/p')
+    out=$(cd / && rpc 1 ping | "$command" mcp --store "$store")
+    is "the command of $client starts" "$out" '{"jsonrpc":"2.0","id":1,"result":{}}'
+done
+refuses "an unknown client" 2 "did you mean cursor" "$merkhet" mcp --store s --print-config cursr
+refuses "an unknown tool" 1 "neither a tool nor a group" bash -c "'$merkhet' mcp --store s --tools nothing </dev/null"
+finish
