@@ -11,6 +11,7 @@
 #include "serve/stdio.h"
 
 #define NOTIFY_EVERY_US INT64_C(1000000)
+#define LOOK_EVERY_US INT64_C(100000)
 
 typedef struct mcp_serving {
     mk_cli *cli;
@@ -19,7 +20,7 @@ typedef struct mcp_serving {
     mk_mcp_offer offer;
     mk_mcp *server;
     pid_t parent;
-    int64_t notified_us;
+    int64_t notified_us, looked_us;
 } mcp_serving;
 
 /* ---- opening ---- */
@@ -73,7 +74,10 @@ static void on_tick(void *ctx)
     const int64_t now = mk_clock_system.now_us(mk_clock_system.ctx);
     if (getppid() != m->parent)
         (void)raise(SIGTERM);
-    if (now - m->notified_us < NOTIFY_EVERY_US || !mk_service_changed(m->service))
+    if (now - m->looked_us < LOOK_EVERY_US || now - m->notified_us < NOTIFY_EVERY_US)
+        return;
+    m->looked_us = now;
+    if (!mk_service_changed(m->service))
         return;
     m->notified_us = now;
     mk_mcp_notify(m->server, MK_RESOURCE_UPDATED, MK_CARD_URI);

@@ -1,11 +1,23 @@
 /* service.c — opening the store when it is needed. See service.h. Layer: serve. */
 #include "serve/service.h"
 
+#include "base/timetext.h"
+
+#define LOOK_EVERY_US INT64_C(5000)
+
+/* A large store takes a while, and a handshake need not wait for it. */
+static void *open_early(void *arg)
+{
+    mk_store *store;
+    mk_err why;
+    const mk_code later = mk_service_store(arg, &store, &why); /* an error is said again by the first call */
+    (void)later;
+    return NULL;
+}
+
 mk_code mk_service_open(const mk_alloc *alloc, const mk_service_options *options, mk_service **out, mk_err *err)
 {
     mk_service *s = mk_new0(alloc, sizeof *s);
-    mk_store *store;
-    mk_err why;
     mk_code rc;
     *out = NULL;
     if (s == NULL)
@@ -23,8 +35,7 @@ mk_code mk_service_open(const mk_alloc *alloc, const mk_service_options *options
     }
     memcpy(s->dir, options->dir, size);
     MK_TRY(rc, mk_keep_open(alloc, MK_KEEP_ENTRIES, MK_KEEP_BYTES, &s->keep, err));
-    const mk_code later = mk_service_store(s, &store, &why); /* an error is said again by the first call */
-    (void)later;
+    s->opening = pthread_create(&s->opener, NULL, open_early, s) == 0;
     *out = s;
     s = NULL;
 out:
@@ -36,6 +47,8 @@ void mk_service_close(mk_service *service)
 {
     if (service == NULL)
         return;
+    if (service->opening)
+        pthread_join(service->opener, NULL);
     mk_store *store = atomic_load(&service->store);
     if (store != NULL)
         (void)mk_store_close(store, NULL); /* a reader writes nothing that could fail */
@@ -67,11 +80,18 @@ static mk_code open_store(mk_service *service, mk_store **out, mk_err *err)
     return MK_E_STATE;
 }
 
+/* Looking at the log takes a dozen system calls, and a commit has 100 ms to show. */
 mk_code mk_service_store(mk_service *service, mk_store **out, mk_err *err)
 {
+    const int64_t now = mk_clock_system.now_us(mk_clock_system.ctx);
+    int64_t looked = atomic_load(&service->looked_us);
     *out = atomic_load(&service->store);
     if (*out == NULL)
         return open_store(service, out, err);
+    if (now >= looked && now - looked < LOOK_EVERY_US)
+        return MK_OK;
+    if (!atomic_compare_exchange_strong(&service->looked_us, &looked, now))
+        return MK_OK; /* another thread does it */
     return mk_store_refresh(*out, err);
 }
 

@@ -31,9 +31,12 @@ typedef struct mk_service {
     mk_service_options options;
     char *dir;
     pthread_mutex_t mutex; /* of opening */
+    pthread_t opener;
+    bool opening; /* `opener` was started */
     _Atomic(mk_store *) store;
     mk_keep *keep;
     _Atomic int64_t seen_tt; /* by mk_service_changed */
+    _Atomic int64_t looked_us; /* when the log was last looked at */
 } mk_service;
 
 /* Opens the store when it is there; that it is not, is no error. Errors: MK_E_NOMEM. */

@@ -193,6 +193,7 @@ struct mk_store {
     uint64_t commit_groups, commit_batches; /* counters, for bench */
     mk_log_writer *log;
     mk_log_pos log_end;   /* after the newest published batch (writer) or folded frame (reader) */
+    bool read_dry;        /* a reader met the end of the log with no writer alive */
     mk_log_pos log_last;  /* where the frame before it starts */
 
     mk_ring_entry *ring_commits;

@@ -205,9 +205,11 @@ static mk_code fold_log(mk_store *store, bool *torn, mk_err *err)
         MK_TRY(rc, mk_log_head_read(store->fs, store->dir, &head, &found, err));
         if (!found)
             head = mk_log_start();
-        if (alive && head.frames <= store->log_end.frames)
+        /* Whatever a writer that is gone left behind the noted end was taken when it was first met. */
+        if ((alive || (store->read_dry && found)) && head.frames <= store->log_end.frames)
             goto out;
         until = alive ? &head : NULL;
+        store->read_dry = false;
     }
     MK_TRY(rc, mk_log_reader_open(store->alloc, store->fs, store->dir, &store->log_end, &reader, err));
     for (;;) {
@@ -227,6 +229,7 @@ static mk_code fold_log(mk_store *store, bool *torn, mk_err *err)
         store->log_last = frame.pos;
         store->log_end = frame.next;
     }
+    store->read_dry = !store->writable && until == NULL;
 out:
     mk_log_reader_close(reader);
     return rc;
