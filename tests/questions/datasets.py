@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the data sets that own60.json asks about.
 
-    datasets.py FOLDER                       builds the git history in FOLDER/repo
+    datasets.py FOLDER                       builds the git history in FOLDER/repo and splits own60.json by data set
     datasets.py FOLDER --merkhet PROGRAM     also loads FOLDER/bitcoinotc, FOLDER/icews14 and FOLDER/git (stores)
 
 The history is a function of git_history.txt alone: names, dates and contents are fixed and the configuration of the
@@ -11,6 +11,7 @@ Bitcoin OTC and ICEWS14 are read from MK_SHARED_DATA (default: /work/shared/data
 
 import argparse
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -174,6 +175,15 @@ def load(merkhet, store, *arguments):
         subprocess.run([merkhet, "ingest", *arguments, "--store", store], check=True, stdout=subprocess.DEVNULL)
 
 
+def split_suite(folder):
+    """FOLDER/git.json and so on: a run of a suite has one store, so each gets its own questions."""
+    with open(os.path.join(HERE, "own60.json"), encoding="utf-8") as f:
+        questions = json.load(f)
+    for dataset in {q["dataset"] for q in questions}:
+        with open(os.path.join(folder, dataset + ".json"), "w", encoding="utf-8") as f:
+            json.dump([q for q in questions if q["dataset"] == dataset], f, ensure_ascii=False, indent=1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
@@ -182,6 +192,7 @@ def main():
     folder = options.folder
     os.makedirs(folder, exist_ok=True)
     build_history(os.path.join(folder, "repo"))
+    split_suite(folder)
     if not options.merkhet:
         return
     load(options.merkhet, os.path.join(folder, "git"), os.path.join(folder, "repo"), "--format", "git")
