@@ -560,6 +560,44 @@ static const mk_arg args_aggregate_events[] = {
     {0},
 };
 
+static mk_field_type column_type(const mk_agg_args *args, const column *c)
+{
+    if (c->is_fn)
+        return args->fns[c->index].kind == MK_AGG_COUNT || args->fns[c->index].kind == MK_AGG_DISTINCT ? MK_FIELD_INTEGER
+                                                                                                  : MK_FIELD_ANY;
+    switch (args->dims[c->index].kind) {
+    case MK_DIM_TIME_BUCKET: return MK_FIELD_TIME;
+    case MK_DIM_HOUR_OF_DAY: return MK_FIELD_ANY;
+    default: return MK_FIELD_STRING;
+    }
+}
+
+/* From the two arguments that decide; the others may not be known yet. */
+static bool row_members(const mk_json *json, mk_arena *arena, mk_field *members, size_t max)
+{
+    const mk_json *dims = mk_json_get(json, "group_by"), *fns = mk_json_get(json, "aggregates");
+    mk_agg_args args = {.dim_count = dims->n, .fn_count = fns->n};
+    column columns[COLUMNS_MAX];
+    mk_code rc = MK_OK;
+    size_t count = 0;
+    for (size_t i = 0; rc == MK_OK && i < dims->n; i++)
+        rc = read_dim(dims, i, &args, NULL);
+    for (size_t i = 0; rc == MK_OK && i < fns->n; i++)
+        rc = read_fn(fns, i, &args, NULL);
+    if (rc != MK_OK || make_columns(&args, arena, columns, &count, NULL) != MK_OK || count + 1 > max)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char *name = mk_arena_get(arena, columns[i].name.n + 1);
+        if (name == NULL)
+            return false;
+        memcpy(name, columns[i].name.p, columns[i].name.n);
+        name[columns[i].name.n] = '\0';
+        members[i] = (mk_field){.name = name, .type = column_type(&args, &columns[i])};
+    }
+    members[count] = (mk_field){0};
+    return true;
+}
+
 /* The members of a row depend on the arguments, and some on names of properties, so the declaration names
  * none: a dimension gives t_a and t_b, hour_of_day, day_of_week, month_of_year, rel_type, src, dst,
  * src_label or dst_label; an aggregate count, distinct_src, min_vt_s, mean_duration, max_prop_NAME, ... */
@@ -586,6 +624,7 @@ const mk_operator mk_operator_aggregate_events = {
                "\"group_by\":[{\"dim\":\"rel_type\"}],\"window\":{\"t_a\":0,\"t_b\":100}}",
     .args = args_aggregate_events,
     .fields = fields_aggregate_events,
+    .row_members = row_members,
     .cost = cost_aggregate_events,
     .validate = validate_aggregate_events,
     .run = run_aggregate_events,

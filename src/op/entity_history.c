@@ -170,10 +170,12 @@ static const mk_field fields_entity_history[] = {
      .type = MK_FIELD_LIST,
      .item = &mk_field_edge_row,
      .optional = true,
+     .when = "include_edges",
      .doc = "With include_edges: the first `limit` edge versions by (vt_s, vid), whatever the page."},
     {.name = "edges_truncated",
      .type = MK_FIELD_BOOLEAN,
      .optional = true,
+     .when = "include_edges",
      .doc = "Whether there are more edges than `limit`."},
     {0},
 };

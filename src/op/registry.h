@@ -111,6 +111,7 @@ struct mk_field {
     mk_field_type type;
     bool nullable;
     bool optional; /* may be absent */
+    const char *when; /* optional: there exactly when this argument is so, "include_edges" or "kind=node"; NULL: not said */
     bool open;     /* OBJECT: others beside `members`, of names that the arguments decide */
     const mk_field *item;
     const mk_field *members; /* OBJECT; NULL: any members */
@@ -168,6 +169,9 @@ typedef struct mk_operator {
     const mk_field *fields; /* the payload */
     const char *variant_arg;    /* NULL: the payload is always the same */
     const mk_variant *variants; /* ends with an entry without a choice */
+    /* Where members of the rows depend on arguments: writes their table, at most `max` entries with the one that
+     * ends it, and says whether it could. Looks only at arguments that are there. NULL: `fields` says it all. */
+    bool (*row_members)(const mk_json *args, mk_arena *arena, mk_field *members, size_t max);
     mk_cost_fn *cost;       /* NULL: no cost model, never refused */
     /* Checks across arguments, in the order of the spec; NULL: none. */
     mk_code (*validate)(const mk_json *args, mk_err *err);

@@ -38,6 +38,7 @@ typedef struct mk_plan {
     mk_plan_step steps[MK_PLAN_STEPS_MAX];
     size_t step_count;
     size_t order[MK_PLAN_STEPS_MAX]; /* generations of Kahn's algorithm, plan order inside each */
+    bool cyclic;                     /* steps wait for each other; such a plan is not run */
     mk_answer_kind kind;
     mk_str from;         /* "s3" or "s3.rows[0].uid" */
     const mk_json *json; /* the plan's own text as a tree */
@@ -51,7 +52,7 @@ typedef struct mk_violation {
     mk_str step_id;      /* n 0: none */
     mk_str message;      /* names the legal alternative */
     mk_str path;         /* where in the plan: "steps[2].args.window.t_b" */
-    mk_str details;      /* further members of `details` as canonical JSON text without braces; may be empty */
+    mk_str details;      /* all members of `details`, canonical JSON text without braces; n 0: the path alone */
 } mk_violation;
 
 typedef struct mk_plan_check_options {
