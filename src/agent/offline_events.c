@@ -1,0 +1,518 @@
+/* offline_events.c — who did what to whom, how often, when first. See offline_internal.h. Layer: agent.
+ *
+ * The sentence has a verb: a relation type of the store, or one of giving and getting. What stands before it is its subject,
+ * what behind it its object, prepositions overrule both, and getting turns source and target round. From that follow
+ * the filters of one aggregation and what is asked of it. A ranking with a tie at its cut has no unique answer and is
+ * not given. Source: agent spec, 18.9, 18.16. */
+#include "agent/offline_internal.h"
+
+#include <stdio.h>
+
+#include "op/call.h"
+
+typedef enum role { R_NONE, R_SRC, R_DST } role;
+typedef enum asked { A_NONE, A_COUNT, A_ENTITIES, A_COUNT_ENTITIES, A_TOP, A_MEAN, A_WHEN, A_BUCKET, A_TYPE } asked;
+
+typedef struct events {
+    mk_off *q;
+    size_t verb;        /* token; q->count: none */
+    bool passive;       /* "was rated by" */
+    bool receives;
+    role subject, object;
+    role who;           /* of what is asked */
+    asked what;
+    mk_str src, dst;    /* n 0: any */
+    int64_t top;
+    bool by_distinct;   /* rank by how many different others */
+    bool last;          /* WHEN: the last time */
+    int64_t stride;
+    const char *cmp;    /* of the property; NULL: no filter */
+    int64_t value;
+    mk_buf args, steps, said;
+    const char *kind;
+    char from[120];
+} events;
+
+/* ---- the verb ---- */
+
+static bool is_verb_concept(mk_concept c) { return c == C_SEND || c == C_RECEIVE; }
+
+/* A word like "rated" or "messaged", which name_events took for an event, standing where a verb stands. */
+static bool is_event_verb(const mk_token *t)
+{
+    const size_t n = strlen(t->low);
+    return t->concept == C_EVENT && n > 3 && strcmp(t->low + n - 2, "ed") == 0;
+}
+
+static void find_verb(events *e)
+{
+    const mk_off *q = e->q;
+    e->verb = q->count;
+    for (size_t i = 0; i < q->count && e->verb == q->count; i++)
+        if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || is_event_verb(&q->tokens[i])))
+            e->verb = i;
+    if (q->rel_count != 0 && (e->verb == q->count || q->rel_first[0] < e->verb || q->tokens[e->verb].concept == C_SEND))
+        e->verb = q->rel_first[0];
+    if (e->verb == q->count)
+        return;
+    e->receives = !q->tokens[e->verb].used && q->tokens[e->verb].concept == C_RECEIVE;
+    for (size_t i = e->verb + 1; i < q->count && i < e->verb + 3; i++)
+        e->passive |= mk_off__is(&q->tokens[i], "by");
+    bool auxiliary = false;
+    for (size_t i = e->verb; i > 0 && i + 4 > e->verb; i--)
+        auxiliary |= mk_off__is_any(&q->tokens[i - 1], "was were been being be is are");
+    e->passive = e->passive && auxiliary;
+    const bool turned = e->passive != e->receives;
+    e->subject = turned ? R_DST : R_SRC;
+    e->object = turned ? R_SRC : R_DST;
+}
+
+/* ---- the names ---- */
+
+static size_t before_name(const mk_off *q, size_t first)
+{
+    while (first > 0 && mk_off__is_any(&q->tokens[first - 1], "the node account user entity person file accounts country"))
+        first--;
+    return first;
+}
+
+static role role_of_name(const events *e, const mk_name *n)
+{
+    const mk_off *q = e->q;
+    const size_t at = before_name(q, n->first);
+    const mk_token *prep = at > 0 ? &q->tokens[at - 1] : NULL;
+    if (prep != NULL && mk_off__is_any(prep, "by from"))
+        return R_SRC;
+    if (prep != NULL && mk_off__is_any(prep, "to towards toward at against") && !mk_off__is(prep, "at"))
+        return R_DST;
+    if (e->verb == q->count)
+        return R_NONE;
+    return n->first < e->verb ? e->subject : e->object;
+}
+
+static bool place_names(events *e)
+{
+    mk_off *q = e->q;
+    for (size_t i = 0; i < q->name_count; i++) {
+        const role r = role_of_name(e, &q->names[i]);
+        mk_str *to = r == R_SRC ? &e->src : r == R_DST ? &e->dst : NULL;
+        if (to == NULL || (to->n != 0 && !mk_str_eq(*to, q->names[i].uid)))
+            return false;
+        *to = q->names[i].uid;
+    }
+    return true;
+}
+
+/* ---- what is asked ---- */
+
+/* The first word behind token i that is no adjective. */
+static size_t noun_after(const mk_off *q, size_t i)
+{
+    for (i++; i < q->count; i++) {
+        const mk_concept c = q->tokens[i].concept;
+        if (q->tokens[i].used || (c != C_DISTINCT && c != C_OTHER && c != C_STOP && c != C_POSITIVE && c != C_NEGATIVE && c != C_COUNT && c != C_NUMBER))
+            return i;
+    }
+    return q->count;
+}
+
+static role other(role r) { return r == R_SRC ? R_DST : r == R_DST ? R_SRC : R_NONE; }
+
+/* The role of those who are asked for: the one the names leave, or the subject. */
+static role asked_role(const events *e, size_t noun)
+{
+    if (e->src.n != 0 && e->dst.n == 0)
+        return R_DST;
+    if (e->dst.n != 0 && e->src.n == 0)
+        return R_SRC;
+    if (e->src.n != 0 || e->verb == e->q->count)
+        return R_NONE;
+    return noun < e->verb ? e->subject : e->object;
+}
+
+static int64_t bucket_of(const mk_token *t)
+{
+    if (mk_off__is_any(t, "day days date")) return INT64_C(86400000000);
+    if (mk_off__is_any(t, "hour hours")) return INT64_C(3600000000);
+    return 0;
+}
+
+/* A number that says how many of a ranking, and not a value. */
+static int64_t top_number(events *e, size_t *used)
+{
+    const mk_off *q = e->q;
+    *used = SIZE_MAX;
+    for (size_t i = 0; i < q->number_count; i++) {
+        const size_t t = q->number_tokens[i];
+        const bool after_top = t > 0 && mk_off__is_any(&q->tokens[t - 1], "top the which");
+        if (after_top && q->numbers[i] >= 1 && q->numbers[i] <= 1000 && t + 1 < q->count &&
+            (q->tokens[t + 1].concept == C_NODE || q->tokens[t + 1].concept == C_MOST || q->tokens[t + 1].used)) {
+            *used = i;
+            return q->numbers[i];
+        }
+    }
+    return 1;
+}
+
+static bool find_asked(events *e, uint64_t bits)
+{
+    const mk_off *q = e->q;
+    const size_t count = mk_off__find(q, C_COUNT), which = mk_off__find(q, C_WHICH), who = mk_off__find(q, C_WHO);
+    const size_t noun = noun_after(q, count < q->count ? count : which < q->count ? which : who);
+    size_t used;
+    e->top = top_number(e, &used);
+    if ((bits & MK_C(C_WHEN)) != 0) {
+        if ((bits & (MK_C(C_FIRST) | MK_C(C_LAST))) == 0)
+            return false;
+        e->what = A_WHEN;
+        e->last = (bits & MK_C(C_LAST)) != 0;
+        return true;
+    }
+    if ((bits & (MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_LEAST))) != 0)
+        return false;
+    if ((bits & MK_C(C_AVERAGE)) != 0) {
+        e->what = q->prop.n != 0 ? A_MEAN : A_NONE;
+        return e->what != A_NONE;
+    }
+    const bool ranks = (bits & MK_C(C_MOST)) != 0;
+    if (ranks && which < q->count && noun < q->count && bucket_of(&q->tokens[noun]) != 0) {
+        e->what = A_BUCKET;
+        e->stride = bucket_of(&q->tokens[noun]);
+        return true;
+    }
+    if (ranks && (bits & MK_C(C_TYPE)) != 0) {
+        e->what = A_TYPE;
+        return true;
+    }
+    const bool people = who < q->count || (noun < q->count && q->tokens[noun].concept == C_NODE);
+    if (ranks && people) {
+        e->what = A_TOP;
+        e->by_distinct = (bits & MK_C(C_DISTINCT)) != 0;
+        e->who = asked_role(e, who < q->count ? who : noun);
+        return e->who != R_NONE;
+    }
+    if (ranks)
+        return false;
+    if (count < q->count && noun < q->count && q->tokens[noun].concept == C_NODE) {
+        e->what = A_COUNT_ENTITIES;
+        e->who = asked_role(e, noun);
+        return e->who != R_NONE;
+    }
+    if (count < q->count) {
+        const bool things = noun < q->count && !q->tokens[noun].used && (q->tokens[noun].concept == C_EVENT || q->tokens[noun].concept == C_TIME);
+        const bool by_rel = noun < q->count && q->rel_count != 0 && noun == q->rel_first[0];
+        e->what = A_COUNT;
+        return things || by_rel;
+    }
+    if (who < q->count || people) {
+        e->what = A_ENTITIES;
+        e->who = asked_role(e, who < q->count ? who : noun);
+        return e->who != R_NONE;
+    }
+    return false;
+}
+
+/* ---- values ---- */
+
+static bool find_value_filter(events *e, uint64_t bits)
+{
+    const mk_off *q = e->q;
+    size_t used;
+    (void)top_number(e, &used);
+    const bool sign = (bits & (MK_C(C_POSITIVE) | MK_C(C_NEGATIVE))) != 0;
+    if ((bits & MK_C(C_POSITIVE)) != 0 && (bits & MK_C(C_NEGATIVE)) != 0)
+        return false;
+    for (size_t i = 0; i < q->number_count; i++) {
+        if (i == used && (e->what == A_TOP || e->what == A_TYPE))
+            continue;
+        const size_t t = q->number_tokens[i];
+        bool exactly = false;
+        for (size_t k = t; k > 0 && k + 3 > t; k--)
+            exactly |= mk_off__is_any(&q->tokens[k - 1], "exactly of value equal to rating");
+        if (e->cmp != NULL || sign || !exactly || q->prop.n == 0)
+            return false;
+        e->cmp = "eq";
+        e->value = q->numbers[i];
+    }
+    if (!sign)
+        return true;
+    e->cmp = (bits & MK_C(C_POSITIVE)) != 0 ? "gt" : "lt";
+    return q->prop.n != 0;
+}
+
+/* ---- writing the aggregation ---- */
+
+static void put_filters(events *e, mk_buf *out)
+{
+    const mk_off *q = e->q;
+    const role r = e->src.n != 0 ? R_SRC : e->dst.n != 0 ? R_DST : R_NONE;
+    if (r != R_NONE) {
+        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[", r == R_SRC ? "src" : "dst");
+        mk_canon_string(out, r == R_SRC ? e->src : e->dst);
+        mk_buf_z(out, "]}");
+    }
+    if (q->rel_count != 0) {
+        mk_buf_z(out, ",\"rel_types\":[");
+        for (size_t i = 0; i < q->rel_count; i++) {
+            if (i > 0)
+                mk_buf_c(out, ',');
+            mk_canon_string(out, q->rels[i]);
+        }
+        mk_buf_c(out, ']');
+    }
+    if (e->cmp != NULL) {
+        mk_buf_z(out, ",\"prop_filter\":{\"prop\":");
+        mk_canon_string(out, q->prop);
+        mk_buf_printf(out, ",\"cmp\":\"%s\",\"value\":%lld}", e->cmp, (long long)e->value);
+    }
+    mk_off__put_window(q, out);
+}
+
+static void say_filters(events *e)
+{
+    const mk_off *q = e->q;
+    mk_buf *said = &e->said;
+    if (q->rel_count != 0)
+        for (size_t i = 0; i < q->rel_count; i++)
+            mk_buf_printf(said, "%s%.*s", i ? " or " : " of type ", MK_STR_ARG(q->rels[i]));
+    if (e->cmp != NULL)
+        mk_buf_printf(said, " whose %.*s is %s %lld", MK_STR_ARG(q->prop),
+                      e->cmp[0] == 'e' ? "exactly" : e->cmp[0] == 'g' ? "above" : "below", (long long)e->value);
+    if (e->src.n != 0)
+        mk_buf_printf(said, " from %.*s", MK_STR_ARG(e->src));
+    if (e->dst.n != 0)
+        mk_buf_printf(said, " to %.*s", MK_STR_ARG(e->dst));
+    mk_off__say_times(q, said);
+}
+
+static const char *word(role r) { return r == R_SRC ? "src" : "dst"; }
+
+static void put_groups(events *e, const char *groups, const char *aggregates)
+{
+    mk_buf_printf(&e->args, "{\"group_by\":[%s],\"aggregates\":[%s]", groups, aggregates);
+    put_filters(e, &e->args);
+}
+
+static void close_first(events *e)
+{
+    mk_buf_c(&e->args, '}');
+    mk_buf_z(&e->steps, "{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":");
+    mk_buf_str(&e->steps, mk_buf_view(&e->args));
+    mk_buf_c(&e->steps, '}');
+}
+
+static void put_second(events *e, const char *fmt_args)
+{
+    mk_buf_printf(&e->steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"input\":{\"$ref\":\"s1.rows\"},%s}}", fmt_args);
+}
+
+/* With both ends named the aggregation filters one and groups by the other, and the wanted group is picked. */
+static void pick_target(events *e)
+{
+    mk_buf_z(&e->steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s1.rows\"},"
+                        "\"field\":\"dst\",\"cmp\":\"eq\",\"value\":");
+    mk_canon_string(&e->steps, e->dst);
+    mk_buf_z(&e->steps, "}}");
+}
+
+static void write_number(events *e, const char *aggregate, const char *column, const char *kind)
+{
+    const bool both = e->src.n != 0 && e->dst.n != 0;
+    e->kind = kind;
+    put_groups(e, both ? "{\"dim\":\"endpoint\",\"role\":\"dst\"}" : "", aggregate);
+    close_first(e);
+    snprintf(e->from, sizeof e->from, "s1.rows[0].%.80s", column);
+    if (!both)
+        return;
+    pick_target(e);
+    snprintf(e->from, sizeof e->from, "s2.rows[0].%.80s", column);
+    if (e->what == A_COUNT) { /* no group is a count of none */
+        mk_buf_z(&e->steps, ",{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":[\"s2\"],\"args\":{\"fn\":\"sum\",\"input\":{\"$ref\":\"s2.rows\"},"
+                            "\"field\":\"count\"}}");
+        snprintf(e->from, sizeof e->from, "s3.value");
+    }
+}
+
+static void write_ranking(events *e, const char *groups, const char *aggregate, const char *field, const char *column)
+{
+    char args[160];
+    put_groups(e, groups, aggregate);
+    if (e->what == A_BUCKET)
+        mk_buf_printf(&e->args, ",\"stride\":%lld", (long long)e->stride);
+    close_first(e);
+    snprintf(args, sizeof args, "\"fn\":\"topk\",\"field\":\"%s\",\"k\":%lld", field, (long long)(e->what == A_TOP ? e->top : 1));
+    put_second(e, args);
+    snprintf(e->from, sizeof e->from, "s2.rows%s", column);
+}
+
+/* Buckets begin at midnight, or at the full hour. */
+static void align_window(events *e)
+{
+    mk_off *q = e->q;
+    int64_t lo = q->has_window ? q->t_a : q->vt_min;
+    const int64_t hi = q->has_window ? q->t_b : q->vt_max;
+    lo -= ((lo % e->stride) + e->stride) % e->stride;
+    q->has_window = true;
+    q->t_a = lo;
+    q->t_b = hi;
+}
+
+static void write_what(events *e)
+{
+    const mk_off *q = e->q;
+    char groups[80], aggregate[200], column[100];
+    snprintf(groups, sizeof groups, "{\"dim\":\"endpoint\",\"role\":\"%s\"}", word(e->who));
+    switch (e->what) {
+    case A_COUNT:
+        mk_buf_z(&e->said, "How many events");
+        write_number(e, "{\"agg\":\"count\"}", "count", "count");
+        break;
+    case A_MEAN:
+        mk_buf_printf(&e->said, "The mean %.*s of events", MK_STR_ARG(q->prop));
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"%.60s\"}", q->prop.p);
+        snprintf(column, sizeof column, "mean_prop_%.*s", MK_STR_ARG(q->prop));
+        write_number(e, aggregate, column, "value");
+        break;
+    case A_WHEN:
+        mk_buf_printf(&e->said, "When the %s event was", e->last ? "last" : "first");
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"%s\",\"of\":\"vt_s\"}", e->last ? "max" : "min");
+        write_number(e, aggregate, e->last ? "max_vt_s" : "min_vt_s", "value");
+        break;
+    case A_COUNT_ENTITIES:
+        mk_buf_printf(&e->said, "How many different nodes are %s of events", e->who == R_SRC ? "sources" : "targets");
+        put_groups(e, groups, "{\"agg\":\"count\"}");
+        close_first(e);
+        e->kind = "count";
+        snprintf(e->from, sizeof e->from, "s1.rows_total");
+        break;
+    case A_ENTITIES:
+        mk_buf_printf(&e->said, "Which nodes are %s of events", e->who == R_SRC ? "sources" : "targets");
+        put_groups(e, groups, "{\"agg\":\"count\"}");
+        close_first(e);
+        e->kind = "entity_set";
+        snprintf(e->from, sizeof e->from, "s1.rows[*].%s", word(e->who));
+        break;
+    case A_TOP:
+        mk_buf_printf(&e->said, "Which %lld of the %s have the most %s", (long long)e->top, e->who == R_SRC ? "sources" : "targets",
+                      e->by_distinct ? "different other ends of events" : "events");
+        snprintf(aggregate, sizeof aggregate, e->by_distinct ? "{\"agg\":\"count_distinct\",\"of\":\"%s\"}" : "{\"agg\":\"count\"}",
+                 word(other(e->who)));
+        snprintf(column, sizeof column, e->by_distinct ? "distinct_%s" : "count", word(other(e->who)));
+        write_ranking(e, groups, aggregate, column, e->who == R_SRC ? "[*].src" : "[*].dst");
+        e->kind = "entity_set";
+        break;
+    case A_BUCKET:
+        align_window(e);
+        mk_buf_z(&e->said, e->stride > INT64_C(3600000000) ? "Which day (UTC) has the most events" : "Which hour has the most events");
+        write_ranking(e, "{\"dim\":\"time_bucket\"}", "{\"agg\":\"count\"}", "count", "[0]");
+        e->kind = "interval";
+        break;
+    case A_TYPE:
+        mk_buf_z(&e->said, "Which type of event is the most frequent");
+        write_ranking(e, "{\"dim\":\"rel_type\"}", "{\"agg\":\"count\"}", "count", "[0].rel_type");
+        e->kind = "value";
+        break;
+    case A_NONE: break;
+    }
+    say_filters(e);
+}
+
+/* ---- ties ---- */
+
+/* Whether the ranking is cut between equals; then nobody can say which of them is meant. */
+static mk_code is_tied(events *e, bool *tied)
+{
+    mk_off *q = e->q;
+    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    mk_arena scratch;
+    mk_call_result result;
+    mk_json *payload;
+    mk_code rc;
+    *tied = false;
+    mk_arena_init(&scratch, q->arena->alloc);
+    mk_call_result_init(&result, q->arena->alloc);
+    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), mk_buf_view(&e->args), &options, &scratch, &result, q->err);
+    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) { /* the plan will say it again, where it is asked for */
+        rc = MK_OK;
+        goto out;
+    }
+    MK_TRY(rc, rc);
+    MK_TRY(rc, mk_json_parse(&scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
+    const mk_json *rows = mk_json_get(payload, "rows");
+    const int64_t k = e->what == A_TOP ? e->top : 1;
+    int64_t above = 0, equal = 0, cut = INT64_MIN;
+    for (int64_t i = 0; i < k; i++) { /* the k-th largest number, by k passes: k is small */
+        int64_t best = INT64_MIN, at_best = 0;
+        for (size_t r = 0; rows != NULL && r < rows->n; r++)
+            for (size_t m = 0; m < rows->items[r].n; m++) {
+                const mk_member *member = &rows->items[r].members[m];
+                const bool number = mk_str_eq(member->key, MK_STR("count")) || mk_str_starts(member->key, MK_STR("distinct_"));
+                if (!number || member->value.kind != MK_JSON_INT || (i > 0 && member->value.i >= cut))
+                    continue;
+                at_best = member->value.i == best ? at_best + 1 : member->value.i > best ? 1 : at_best;
+                best = member->value.i > best ? member->value.i : best;
+            }
+        if (best == INT64_MIN)
+            break;
+        above += equal;
+        equal = at_best;
+        cut = best;
+        if (above + equal >= k)
+            break;
+    }
+    *tied = above + equal > k;
+out:
+    mk_call_result_free(&result);
+    mk_arena_free(&scratch);
+    return rc;
+}
+
+/* ---- reading ---- */
+
+static bool read_question(events *e)
+{
+    const mk_off *q = e->q;
+    const uint64_t bits = mk_off__concepts(q);
+    const uint64_t known = MK_C(C_STOP) | MK_C(C_COUNT) | MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) | MK_C(C_DID) | MK_C(C_NODE) | MK_C(C_EVENT) |
+                           MK_C(C_SEND) | MK_C(C_RECEIVE) | MK_C(C_MOST) | MK_C(C_DISTINCT) | MK_C(C_AVERAGE) | MK_C(C_POSITIVE) |
+                           MK_C(C_NEGATIVE) | MK_C(C_VALUE) | MK_C(C_NUMBER) | MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_EVER) | MK_C(C_INVOLVED) |
+                           MK_C(C_OTHER) | MK_C(C_TYPE) | MK_C(C_PERIOD) | MK_C(C_TIME) | MK_C(C_NOW) | MK_C(C_EXIST) | MK_C(C_TOTAL);
+    if ((bits & ~known) != 0 || q->instant_count != 0 || q->length_count != 0 || q->name_count > 2)
+        return false;
+    if ((bits & (MK_C(C_EVENT) | MK_C(C_SEND) | MK_C(C_RECEIVE))) == 0 && q->rel_count == 0)
+        return false;
+    if ((bits & MK_C(C_PERIOD)) != 0 && (bits & MK_C(C_MOST)) == 0)
+        return false;
+    find_verb(e);
+    if (!place_names(e) || !find_asked(e, bits) || !find_value_filter(e, bits))
+        return false;
+    /* Counting events between two named ends needs to know which is which; so does every list. */
+    return !(e->what == A_BUCKET && e->src.n != 0 && e->dst.n != 0);
+}
+
+mk_code mk_off__events(mk_off *q, bool *planned)
+{
+    events e = {.q = q, .kind = "text"};
+    bool tied = false;
+    mk_code rc = MK_OK;
+    *planned = false;
+    mk_buf_init(&e.args, q->arena->alloc);
+    mk_buf_init(&e.steps, q->arena->alloc);
+    mk_buf_init(&e.said, q->arena->alloc);
+    if (!read_question(&e))
+        goto out;
+    write_what(&e);
+    if (e.what == A_TOP || e.what == A_BUCKET || e.what == A_TYPE)
+        MK_TRY(rc, is_tied(&e, &tied));
+    if (tied) {
+        MK_TRY(rc, mk_off__missing(q, "a unique answer: several are equal at the cut of the ranking"));
+        goto out;
+    }
+    MK_TRY(rc, mk_off__plan(q, &e.steps, e.kind, e.from, &e.said));
+    *planned = true;
+out:
+    mk_buf_free(&e.args);
+    mk_buf_free(&e.steps);
+    mk_buf_free(&e.said);
+    return rc;
+}
