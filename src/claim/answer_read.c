@@ -148,10 +148,34 @@ static bool read_member(reading *r, const mk_member *m, const char *where)
                  m->key.n ? m->key.p : "");
 }
 
-static bool read_claim(reading *r, const mk_json *claim, const char *where, bool nested)
+static mk_json *member_of(mk_json *object, const char *name)
 {
+    for (size_t i = 0; object->kind == MK_JSON_OBJECT && i < object->n; i++)
+        if (mk_str_eq(object->members[i].key, mk_str_of(name)))
+            return &object->members[i].value;
+    return NULL;
+}
+
+/* A member that is null is not there, except where null is a value that was believed. */
+static void drop_nulls(mk_json *claim)
+{
+    size_t kept = 0;
+    for (size_t i = 0; claim->kind == MK_JSON_OBJECT && i < claim->n; i++) {
+        const mk_member *m = &claim->members[i];
+        if (m->value.kind != MK_JSON_NULL || mk_str_eq(m->key, MK_STR("before")) ||
+            mk_str_eq(m->key, MK_STR("after")))
+            claim->members[kept++] = *m;
+    }
+    if (claim->kind == MK_JSON_OBJECT)
+        claim->n = kept;
+}
+
+static bool read_claim(reading *r, mk_json *claim, const char *where, bool nested)
+{
+    drop_nulls(claim);
     const mk_json *type = mk_json_get(claim, "type"), *id = mk_json_get(claim, "id");
-    const mk_json *evidence = mk_json_get(claim, "evidence"), *inner = mk_json_get(claim, "claim");
+    const mk_json *evidence = mk_json_get(claim, "evidence");
+    mk_json *inner = member_of(claim, "claim");
     if (claim->kind != MK_JSON_OBJECT)
         return fault(r, "%s: a claim is an object", where);
     for (size_t i = 0; i < claim->n; i++)
@@ -197,9 +221,10 @@ static bool ids_differ(reading *r, const mk_json *claims)
     return true;
 }
 
-static bool read_answer(reading *r, const mk_json *answer)
+static bool read_answer(reading *r, mk_json *answer)
 {
-    const mk_json *text = mk_json_get(answer, "text"), *claims = mk_json_get(answer, "claims");
+    const mk_json *text = mk_json_get(answer, "text");
+    mk_json *claims = member_of(answer, "claims");
     char where[64];
     if (answer->kind != MK_JSON_OBJECT)
         return fault(r, "an answer is an object with text and claims");

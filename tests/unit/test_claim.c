@@ -1,5 +1,5 @@
 /* test_claim.c — verdicts on claims about numbers, values, identifiers and lists. */
-#include "test_claim_support.h"
+#include "../support/claimworld.h"
 
 /* The store of the agent spec, 19: a->b at 20, b->c at 30. s9 is s2 cut to its first row. */
 static void spread(world *w)

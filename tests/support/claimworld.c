@@ -1,46 +1,22 @@
-/* test_claim_support.h — a trace made by hand: steps, their call records and payloads, and an answer. */
-#ifndef MK_TESTS_CLAIM_SUPPORT_H
-#define MK_TESTS_CLAIM_SUPPORT_H
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+/* claimworld.c — see claimworld.h. */
+#include "claimworld.h"
 
 #include "base/sha256.h"
-#include "claim/answer.h"
 
-#define WORLD_OBJECTS_MAX 64
-#define WORLD_TT 500 /* what the trace was pinned to */
-
-typedef struct world {
-    mk_arena arena;
-    mk_str names[WORLD_OBJECTS_MAX], texts[WORLD_OBJECTS_MAX];
-    size_t object_count;
-    mk_buf steps;
-    mk_reexec_fn *reexec;
-    void *reexec_ctx;
-    bool strict, no_completeness;
-} world;
-
-static void world_start(world *w)
+void world_start(world *w)
 {
     *w = (world){.object_count = 0};
     mk_arena_init(&w->arena, &mk_alloc_default);
     mk_buf_init(&w->steps, &mk_alloc_default);
 }
 
-static void world_end(world *w)
+void world_end(world *w)
 {
     mk_buf_free(&w->steps);
     mk_arena_free(&w->arena);
 }
 
-/* Canonical text, kept under its digest. */
-static mk_str world_put(world *w, const char *json)
+mk_str world_put(world *w, const char *json)
 {
     mk_buf buf;
     uint8_t hash[32];
@@ -57,9 +33,8 @@ static mk_str world_put(world *w, const char *json)
     return w->names[i];
 }
 
-/* A step that is ok. `args` and `gaps` are JSON objects, `deps` a JSON list. Returns its call digest. */
-static mk_str world_step(world *w, const char *id, const char *op, const char *args, const char *gaps,
-                         const char *deps, const char *payload)
+mk_str world_step(world *w, const char *id, const char *op, const char *args, const char *gaps,
+                  const char *deps, const char *payload)
 {
     const mk_str result = world_put(w, payload);
     mk_buf call;
@@ -75,13 +50,13 @@ static mk_str world_step(world *w, const char *id, const char *op, const char *a
     return digest;
 }
 
-static void world_failed_step(world *w, const char *id, const char *op)
+void world_failed_step(world *w, const char *id, const char *op)
 {
     mk_buf_printf(&w->steps, "%s{\"error\":{},\"op\":\"%s\",\"status\":\"failed\",\"step_id\":\"%s\"}",
                   w->steps.n > 0 ? "," : "", op, id);
 }
 
-static mk_code world_get(void *ctx, const char *digest, mk_arena *arena, mk_str *text, mk_err *err)
+mk_code world_get(void *ctx, const char *digest, mk_arena *arena, mk_str *text, mk_err *err)
 {
     const world *w = ctx;
     (void)arena;
@@ -93,8 +68,7 @@ static mk_code world_get(void *ctx, const char *digest, mk_arena *arena, mk_str 
     return mk_fail(err, MK_E_NOT_FOUND, "no such object");
 }
 
-/* Everything but the steps is a stand-in. */
-static mk_str world_trace(world *w)
+mk_str world_trace(world *w)
 {
     mk_buf buf;
     mk_buf_init(&buf, &mk_alloc_default);
@@ -106,7 +80,7 @@ static mk_str world_trace(world *w)
     return text;
 }
 
-static mk_answer_report world_verify(world *w, const char *answer)
+mk_answer_report world_verify(world *w, const char *answer)
 {
     mk_evidence *evidence;
     mk_answer_report report;
@@ -118,8 +92,7 @@ static mk_answer_report world_verify(world *w, const char *answer)
     return report;
 }
 
-/* The verdict on one claim, given without its id. */
-static mk_claim_result world_claim(world *w, const char *claim)
+mk_claim_result world_claim(world *w, const char *claim)
 {
     mk_buf buf;
     mk_buf_init(&buf, &mk_alloc_default);
@@ -132,7 +105,7 @@ static mk_claim_result world_claim(world *w, const char *claim)
     return report.claims[0];
 }
 
-static bool has_reason(const mk_claim_result *result, const char *word)
+bool has_reason(const mk_claim_result *result, const char *word)
 {
     for (size_t i = 0; i < result->reason_count; i++)
         if (strcmp(result->reasons[i], word) == 0)
@@ -140,13 +113,12 @@ static bool has_reason(const mk_claim_result *result, const char *word)
     return false;
 }
 
-static bool holds_text(mk_str text, const char *part)
+bool holds_text(mk_str text, const char *part)
 {
     return memmem(text.p, text.n, part, strlen(part)) != NULL;
 }
 
-/* `part` must be in the reason, or be one of the machine words. */
-static void expect(world *w, const char *claim, mk_verdict verdict, const char *part)
+void expect(world *w, const char *claim, mk_verdict verdict, const char *part)
 {
     const mk_claim_result result = world_claim(w, claim);
     if (result.verdict != verdict)
@@ -156,5 +128,3 @@ static void expect(world *w, const char *claim, mk_verdict verdict, const char *
         fail_msg("%s\n  is %s, but does not say \"%s\": %.*s", claim, mk_verdict_name(result.verdict), part,
                  MK_STR_ARG(result.reason));
 }
-
-#endif
