@@ -10,8 +10,8 @@ set -eu
 
 # Lowest first; a folder may include itself and what stands to its left. `load` reads foreign files
 # into write batches, so it is held to base and store; `claim` and `verify` are the trust base of answers
-# and know base and each other. Files directly in src/ carry out the public
-# header and stand just below the command line.
+# and know base and each other. Files directly in src/ carry out the public header and stand just below
+# the command line.
 order="base store backend load model op plan claim verify resolve know agent serve eval src cli"
 
 if [ "${1:-}" = --order ]; then echo "$order"; exit 0; fi

@@ -309,6 +309,7 @@ mk_code mk_evidence__of_parts(const mk_claim_step *steps, size_t count, mk_arena
             return rc;
         if (evidence->steps[i].fault.n > 0)
             spoil(&evidence->steps[i], "damaged", "too many reasons why it is incomplete");
+        evidence->has_as_of |= mk_claim__i64(mk_json_get(steps[i].call, "as_of_tt"), &evidence->as_of_tt);
     }
     evidence->step_count = count;
     *out = evidence;

@@ -52,33 +52,28 @@ mk_hash32 mk_merkle_root(const mk_hash32 *leaves, size_t count)
     return root;
 }
 
-/* The largest power of two below n. */
-static size_t split_of(size_t n)
+/* Pairs from the left, level by level, split a list where RFC 6962 does: at powers of two. */
+void mk_merkle_build(const mk_hash32 *leaves, size_t count, mk_hash32 *room, mk_merkle_tree *out)
 {
-    size_t k = 1;
-    while (k * 2 < n)
-        k *= 2;
-    return k;
+    *out = (mk_merkle_tree){.levels = {leaves}, .sizes = {count}};
+    while (out->sizes[out->height] > 1) {
+        const mk_hash32 *below = out->levels[out->height];
+        const size_t n = out->sizes[out->height], above = (n + 1) / 2;
+        for (size_t i = 0; i < above; i++)
+            room[i] = 2 * i + 1 < n ? join(&below[2 * i], &below[2 * i + 1]) : below[2 * i];
+        out->height++;
+        out->levels[out->height] = room;
+        out->sizes[out->height] = above;
+        room += above;
+    }
 }
 
-size_t mk_merkle_path(const mk_hash32 *leaves, size_t count, size_t index, mk_hash32 path[MK_MERKLE_PATH_MAX])
+size_t mk_merkle_path(const mk_merkle_tree *tree, size_t index, mk_hash32 path[MK_MERKLE_PATH_MAX])
 {
     size_t n = 0;
-    mk_hash32 from_top[MK_MERKLE_PATH_MAX];
-    while (count > 1 && n < MK_MERKLE_PATH_MAX) {
-        const size_t k = split_of(count);
-        if (index < k) {
-            from_top[n++] = mk_merkle_root(leaves + k, count - k);
-            count = k;
-        } else {
-            from_top[n++] = mk_merkle_root(leaves, k);
-            leaves += k;
-            index -= k;
-            count -= k;
-        }
-    }
-    for (size_t i = 0; i < n; i++)
-        path[i] = from_top[n - 1 - i];
+    for (size_t level = 0; level < tree->height; level++, index /= 2)
+        if ((index ^ 1) < tree->sizes[level])
+            path[n++] = tree->levels[level][index ^ 1];
     return n;
 }
 

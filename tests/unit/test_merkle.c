@@ -46,15 +46,18 @@ static void test_merkle__known_roots(void **state)
 static void test_merkle__every_leaf_of_every_size_has_its_proof(void **state)
 {
     (void)state;
-    mk_hash32 leaves[LEAVES_MAX], path[MK_MERKLE_PATH_MAX], got;
+    mk_hash32 leaves[LEAVES_MAX], room[LEAVES_MAX + MK_MERKLE_PATH_MAX], path[MK_MERKLE_PATH_MAX], got;
+    mk_merkle_tree tree;
     fill(leaves, LEAVES_MAX);
     for (size_t n = 1; n <= LEAVES_MAX; n++) {
         const mk_hash32 root = mk_merkle_root(leaves, n);
+        mk_merkle_build(leaves, n, room, &tree);
+        assert_memory_equal(tree.levels[tree.height][0].bytes, root.bytes, 32);
         size_t most = 0;
         while (((size_t)1 << most) < n)
             most++;
         for (size_t i = 0; i < n; i++) {
-            const size_t size = mk_merkle_path(leaves, n, i, path);
+            const size_t size = mk_merkle_path(&tree, i, path);
             assert_true(size <= most);
             assert_true(mk_merkle_climb(leaves[i], i, n, path, size, &got));
             assert_memory_equal(got.bytes, root.bytes, 32);
