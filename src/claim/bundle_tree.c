@@ -14,7 +14,7 @@ static mk_code fail_bundle(mk_err *err, const char *name)
 {
     mk_fail(err, MK_E_SCHEMA, "this is no bundle: \"%s\" is missing or not of its kind", name);
     mk_err_path(err, "%s", name);
-    mk_err_hint(err, "`merkhet ask --bundle FILE` writes one");
+    mk_err_hint(err, "`merkhet ask QUESTION --save-bundle FILE` writes one");
     return MK_E_SCHEMA;
 }
 

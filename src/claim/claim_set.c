@@ -203,7 +203,7 @@ mk_code mk_claim__set_equal(mk_checking *c, mk_err *err)
 {
     const mk_json *uids = mk_claim__member(c, "uids");
     mk_str *said, *read;
-    size_t said_count, read_count;
+    size_t said_count = 0, read_count;
     bool ok, all;
     mk_found found;
     mk_code rc;

@@ -12,7 +12,7 @@
 static const mk_command *const tables[] = {
     mk_commands_store, mk_commands_ingest, mk_commands_replay,
     mk_commands_log,   mk_commands_write,  mk_commands_call,   mk_commands_synth,
-    mk_commands_bench, mk_commands_mcp,    mk_commands_plan,
+    mk_commands_bench, mk_commands_mcp,    mk_commands_plan,   mk_commands_verify,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 #define COMMANDS_MAX 64
@@ -29,7 +29,7 @@ static const mk_option common[] = {
 static const char *const order[] = {
     "init",   "ingest", "replay", "assert", "retract",  "correct",    "call",    "ops",    "plan check",
     "digest", "stats",  "log show", "log verify", "log export", "rebuild", "checkpoint", "compact",
-    "synth",  "bench registry", "bench ops", "mcp",
+    "verify", "synth",  "bench registry", "bench ops", "mcp",
 };
 
 static const mk_command *find_command(const char *name)
