@@ -94,7 +94,8 @@ static mk_code collect_ids(mk_evidence *evidence, mk_answer_report *report, cons
         memcpy(ids, claimed->strings, count * sizeof *ids);
     for (size_t i = 0; i < evidence->step_count; i++) {
         lexicon = &evidence->steps[i].lexicon;
-        if (evidence->steps[i].payload == NULL || mk_claim__is_compute(&evidence->steps[i]) || lexicon->id_count == 0)
+        if (evidence->steps[i].payload == NULL || mk_claim__is_compute(&evidence->steps[i]) ||
+            lexicon->id_count == 0)
             continue;
         memcpy(ids + count, lexicon->ids, lexicon->id_count * sizeof *ids);
         count += lexicon->id_count;
@@ -123,7 +124,8 @@ static mk_code measure(mk_evidence *evidence, mk_arena *arena, mk_answer_report 
     for (size_t i = 0; i < mentions.count; i++) {
         const mk_mention *m = &mentions.items[i];
         if (!mk_prose__covers(&cover, report->text, m))
-            report->uncovered[report->uncovered_count++] = (mk_str){report->text.p + m->start, m->end - m->start};
+            report->uncovered[report->uncovered_count++] = (mk_str){report->text.p + m->start,
+                                                                    m->end - m->start};
     }
     report->coverage =
         mentions.count > 0 ? 1 - (double)report->uncovered_count / (double)mentions.count : 1;
@@ -131,8 +133,8 @@ out:
     return rc;
 }
 
-mk_code mk_answer_verify(mk_str answer, mk_evidence *evidence, const mk_verify_options *options, mk_arena *arena,
-                         mk_answer_report *out, mk_err *err)
+mk_code mk_answer_verify(mk_str answer, mk_evidence *evidence, const mk_verify_options *options,
+                         mk_arena *arena, mk_answer_report *out, mk_err *err)
 {
     static const mk_verify_options usual = {.strict = false};
     const mk_json *tree;
@@ -144,8 +146,8 @@ mk_code mk_answer_verify(mk_str answer, mk_evidence *evidence, const mk_verify_o
         goto out;
     out->schema_valid = true;
     out->text = mk_json_get(tree, "text")->text;
-    MK_TRY(rc, check_claims(mk_json_get(tree, "claims"), evidence, options != NULL ? options : &usual, arena, out,
-                            err));
+    MK_TRY(rc, check_claims(mk_json_get(tree, "claims"), evidence, options != NULL ? options : &usual, arena,
+                            out, err));
     out->ucr = share_unsupported(out);
     rc = measure(evidence, arena, out, err);
 out:

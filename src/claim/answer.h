@@ -72,9 +72,11 @@ void mk_answer_report_json(const mk_answer_report *report, mk_buf *out);
 /* ---- the gate ---- */
 
 typedef struct mk_gated {
-    mk_str answer;  /* what may leave: {"text","claims"}, canonical; the text rests on surviving claims only */
+    /* What may leave: {"text","claims"}, canonical; the text rests on surviving claims only. */
+    mk_str answer;
     mk_str dropped; /* [{"id","reason","verdict"}], canonical */
-    mk_str unverified; /* the same for unverifiable claims when they are not dropped (not strict); not in the text */
+    /* The same for unverifiable claims when they are not dropped (not strict); they are not in the text. */
+    mk_str unverified;
     bool emitted;   /* false: nothing survived */
     bool qualified; /* some surviving claim is weak, and the text says so */
 } mk_gated;

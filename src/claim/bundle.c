@@ -15,7 +15,8 @@
 #define FAULTS_MAX 100
 
 /* The members that `digests` names, beside the root. */
-static const char *const digested[] = {"answer", "plan", "prompts", "question", "report", "trace", "versions"};
+static const char *const digested[] = {"answer", "plan", "prompts", "question", "report", "trace",
+                                       "versions"};
 #define DIGESTED_COUNT (sizeof digested / sizeof *digested)
 
 /* ---- writing ---- */
@@ -28,7 +29,8 @@ typedef struct writing {
     mk_json calls, payloads; /* objects by name */
 } writing;
 
-static mk_code parse_part(mk_arena *arena, mk_str text, const char *what, mk_json_kind kind, mk_json **out, mk_err *err)
+static mk_code parse_part(mk_arena *arena, mk_str text, const char *what, mk_json_kind kind, mk_json **out,
+                          mk_err *err)
 {
     const mk_code rc = mk_json_parse(arena, text, NULL, out, err);
     if (rc != MK_OK)
@@ -54,7 +56,8 @@ static void drop_member(mk_json *object, mk_str key)
 static mk_json *steps_of(mk_json *trace)
 {
     for (size_t i = 0; trace->kind == MK_JSON_OBJECT && i < trace->n; i++)
-        if (mk_str_eq(trace->members[i].key, MK_STR("steps")) && trace->members[i].value.kind == MK_JSON_ARRAY)
+        if (mk_str_eq(trace->members[i].key, MK_STR("steps")) &&
+            trace->members[i].value.kind == MK_JSON_ARRAY)
             return &trace->members[i].value;
     return NULL;
 }
@@ -85,7 +88,8 @@ static mk_code collect_objects(writing *w, mk_err *err)
     mk_json *steps = steps_of(w->trace);
     mk_code rc = MK_OK;
     if (steps == NULL || steps->n > MK_CLAIM_STEPS_MAX)
-        return mk_fail(err, MK_E_SCHEMA, "the trace of a bundle has no list of at most %d steps", MK_CLAIM_STEPS_MAX);
+        return mk_fail(err, MK_E_SCHEMA, "the trace of a bundle has no list of at most %d steps",
+                       MK_CLAIM_STEPS_MAX);
     w->calls = w->payloads = (mk_json){.kind = MK_JSON_OBJECT};
     w->calls.members = mk_arena_get(w->arena, steps->n * sizeof *w->calls.members);
     w->payloads.members = mk_arena_get(w->arena, steps->n * sizeof *w->payloads.members);
@@ -104,7 +108,8 @@ out:
 static mk_json string_value(mk_str text) { return (mk_json){.kind = MK_JSON_STRING, .text = text}; }
 
 /* The digest of each member, and the root, as an object. */
-static mk_code put_digests(const mk_json *bundle, const mk_bundle_tree *parts, mk_arena *arena, mk_json *out, mk_err *err)
+static mk_code put_digests(const mk_json *bundle, const mk_bundle_tree *parts, mk_arena *arena, mk_json *out,
+                           mk_err *err)
 {
     mk_leaves leaves;
     mk_hash32 root;
@@ -133,8 +138,8 @@ out:
 
 static mk_str or_else(mk_str text, const char *otherwise) { return text.n > 0 ? text : mk_str_of(otherwise); }
 
-mk_code mk_bundle_write(const mk_bundle_parts *parts, mk_object_fn *get, void *ctx, mk_arena *arena, mk_buf *out,
-                        mk_err *err)
+mk_code mk_bundle_write(const mk_bundle_parts *parts, mk_object_fn *get, void *ctx, mk_arena *arena,
+                        mk_buf *out, mk_err *err)
 {
     writing w = {.arena = arena, .get = get, .ctx = ctx};
     mk_json *answer, *plan, *report, *prompts, *versions, digests;
@@ -243,8 +248,8 @@ static bool is_named(const mk_json *steps, const char *member, mk_str name)
     return false;
 }
 
-static mk_code check_objects(bundle_checking *c, const char *where, const mk_json *objects, const char *member,
-                             mk_err *err)
+static mk_code check_objects(bundle_checking *c, const char *where, const mk_json *objects,
+                             const char *member, mk_err *err)
 {
     const mk_json *steps = mk_json_get(c->tree.trace, "steps");
     char hex[65];
@@ -253,10 +258,12 @@ static mk_code check_objects(bundle_checking *c, const char *where, const mk_jso
         const mk_code rc = mk_bundle__digest(&objects->members[i].value, c->arena, hex, err);
         if (rc != MK_OK)
             return rc;
+        const int shown = (int)(name.n > 64 ? 64 : name.n);
+        const char *at = name.n > 0 ? name.p : "";
         if (!mk_str_eq(name, (mk_str){hex, 64}))
-            add_fault(c, "%s.%.*s: does not hash to its name", where, (int)(name.n > 64 ? 64 : name.n), name.n ? name.p : "");
+            add_fault(c, "%s.%.*s: does not hash to its name", where, shown, at);
         if (!is_named(steps, member, name))
-            add_fault(c, "%s.%.*s: no step of the trace names it", where, (int)(name.n > 64 ? 64 : name.n), name.n ? name.p : "");
+            add_fault(c, "%s.%.*s: no step of the trace names it", where, shown, at);
     }
     for (size_t i = 0; i < steps->n; i++) {
         const mk_json *name = mk_json_get(&steps->items[i], member);
@@ -331,14 +338,16 @@ static const mk_claim_result *result_of(const mk_answer_report *report, const mk
 /* What was judged with a store may be judged lower without one. */
 static bool needs_store(const mk_claim_result *result)
 {
-    return mk_str_eq(result->type, MK_STR("pattern")) || mk_str_eq(result->type, MK_STR("temporal_pattern")) ||
-           mk_str_eq(result->type, MK_STR("belief_change"));
+    const mk_str type = result->type;
+    return mk_str_eq(type, MK_STR("pattern")) || mk_str_eq(type, MK_STR("temporal_pattern")) ||
+           mk_str_eq(type, MK_STR("belief_change"));
 }
 
 static void check_report(bundle_checking *c, const mk_answer_report *found)
 {
     const mk_json *claims = mk_json_get(c->tree.report, "claims");
-    for (size_t i = 0; claims != NULL && claims->kind == MK_JSON_ARRAY && i < claims->n && i < MK_CLAIMS_MAX; i++) {
+    for (size_t i = 0; claims != NULL && claims->kind == MK_JSON_ARRAY && i < claims->n &&
+         i < MK_CLAIMS_MAX; i++) {
         const mk_json *id = mk_json_get(&claims->items[i], "id");
         const mk_json *verdict = mk_json_get(&claims->items[i], "verdict");
         const mk_claim_result *result = result_of(found, id);
@@ -373,8 +382,8 @@ out:
     return rc;
 }
 
-mk_code mk_bundle_verify(mk_str bundle, const mk_verify_options *options, mk_arena *arena, mk_bundle_check *out,
-                         mk_err *err)
+mk_code mk_bundle_verify(mk_str bundle, const mk_verify_options *options, mk_arena *arena,
+                         mk_bundle_check *out, mk_err *err)
 {
     bundle_checking c = {.arena = arena, .out = out};
     mk_code rc;

@@ -13,7 +13,8 @@ static void put_harmless(mk_buf *out, mk_str text)
         } else if (c == 0xC2 && next >= 0x80 && next <= 0x9F) {
             mk_buf_c(out, '?');
             i++;
-        } else if (c == 0xE2 && ((next == 0x80 && (last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE))) ||
+        } else if (c == 0xE2 && ((next == 0x80 && (last == 0x8E || last == 0x8F ||
+                                                   (last >= 0xA8 && last <= 0xAE))) ||
                                  (next == 0x81 && last >= 0xA6 && last <= 0xA9))) {
             mk_buf_c(out, '?');
             i += 2;
@@ -64,6 +65,7 @@ void mk_bundle_check_text(const mk_bundle_check *check, mk_buf *out)
         put_claim(out, &answer->claims[i]);
         counts[answer->claims[i].verdict]++;
     }
-    mk_buf_printf(out, "%zu supported, %zu weakly supported, %zu unsupported, %zu unverifiable\n", counts[MK_SUPPORTED],
+    mk_buf_printf(out, "%zu supported, %zu weakly supported, %zu unsupported, %zu unverifiable\n",
+                  counts[MK_SUPPORTED],
                   counts[MK_WEAKLY_SUPPORTED], counts[MK_UNSUPPORTED], counts[MK_UNVERIFIABLE]);
 }

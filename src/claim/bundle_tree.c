@@ -73,8 +73,8 @@ mk_code mk_bundle__digest(const mk_json *value, mk_arena *arena, char hex[65], m
 
 /* ---- leaves ---- */
 
-mk_code mk_bundle__leaf_hash(mk_str path, const mk_json *value, mk_arena *arena, mk_hash32 *out, size_t *bytes,
-                             mk_err *err)
+mk_code mk_bundle__leaf_hash(mk_str path, const mk_json *value, mk_arena *arena, mk_hash32 *out,
+                             size_t *bytes, mk_err *err)
 {
     mk_buf buf;
     mk_buf_init(&buf, arena->alloc);
@@ -123,7 +123,8 @@ static mk_code add_leaf(mk_leaves *out, mk_str path, const mk_json *value, mk_ar
         return rc;
     out->count++;
     if (out->bytes > LEAF_BYTES_MAX)
-        return mk_fail(err, MK_E_LIMIT, "the steps of a bundle name more than %zu bytes of results", LEAF_BYTES_MAX);
+        return mk_fail(err, MK_E_LIMIT, "the steps of a bundle name more than %zu bytes of results",
+                       LEAF_BYTES_MAX);
     return MK_OK;
 }
 

@@ -87,7 +87,8 @@ static bool same_question(const mk_claim_step *a, const mk_claim_step *b)
     for (size_t i = 0; i < a->args->n; i++) {
         const mk_member *m = &a->args->members[i];
         const mk_json *other = mk_json_get_n(b->args, m->key);
-        shared += other != NULL && (mk_str_eq(m->key, MK_STR("as_of_tt")) || mk_claim__same(&m->value, other));
+        shared += other != NULL && (mk_str_eq(m->key, MK_STR("as_of_tt")) ||
+                                    mk_claim__same(&m->value, other));
     }
     return shared == a->args->n;
 }
@@ -104,7 +105,8 @@ static mk_claim_step *asked_at(mk_checking *c, const mk_claim_step *like, int64_
 }
 
 /* The path of `from` in another result. *value NULL: it leads nowhere there. */
-static mk_code same_place(mk_checking *c, mk_str path, const mk_json *payload, const mk_json **value, mk_err *err)
+static mk_code same_place(mk_checking *c, mk_str path, const mk_json *payload, const mk_json **value,
+                          mk_err *err)
 {
     mk_ref ref;
     *value = NULL;
@@ -132,7 +134,8 @@ static mk_code find_before(mk_checking *c, change *x, bool *ok, mk_err *err)
     const mk_code rc = same_place(c, x->path, step->payload, &x->at_before.value, err);
     *ok = rc == MK_OK && x->at_before.value != NULL;
     if (rc == MK_OK && !*ok)
-        mk_claim__settle(c, MK_UNVERIFIABLE, "not_a_path", "from leads nowhere in the result before the change");
+        mk_claim__settle(c, MK_UNVERIFIABLE, "not_a_path",
+                         "from leads nowhere in the result before the change");
     return rc;
 }
 
@@ -188,7 +191,8 @@ static mk_code check_cause(mk_checking *c, const change *x, mk_err *err)
     MK_TRY(rc, value_at(c, x, x->cause - 1, &just_before, err));
     MK_TRY(rc, value_at(c, x, x->cause, &at, err));
     if ((just_before != NULL && !says(x->before, just_before)) || (at != NULL && !says(x->after, at))) {
-        mk_claim__settle(c, MK_UNSUPPORTED, "mismatch", "the difference was not made at %lld", (long long)x->cause);
+        mk_claim__settle(c, MK_UNSUPPORTED, "mismatch", "the difference was not made at %lld",
+                         (long long)x->cause);
         goto out;
     }
     if (just_before != NULL && at != NULL)
@@ -220,7 +224,8 @@ mk_code mk_claim__belief_change(mk_checking *c, mk_err *err)
         goto out;
     x.path = mk_claim__string(c, "from");
     MK_TRY(rc, find_before(c, &x, &ok, err));
-    if (!ok || !check_side(c, &x.at_after, x.tt_after, x.after) || !check_side(c, &x.at_before, x.tt_before, x.before))
+    if (!ok || !check_side(c, &x.at_after, x.tt_after, x.after) ||
+        !check_side(c, &x.at_before, x.tt_before, x.before))
         goto out;
     mk_claim__settle(c, MK_SUPPORTED, NULL, "the two beliefs differ as claimed");
     if (x.has_cause)

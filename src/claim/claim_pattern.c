@@ -118,8 +118,8 @@ static bool read_call(mk_checking *c, pattern *p)
     p->has_belief = c->evidence->has_as_of;
     p->belief = c->evidence->as_of_tt;
     if (!mk_str_eq(p->op, wanted)) {
-        mk_claim__settle(c, MK_UNVERIFIABLE, "malformed", "%.*s does not show this; %s does", MK_STR_ARG(p->op),
-                         op_of(p->shape));
+        mk_claim__settle(c, MK_UNVERIFIABLE, "malformed", "%.*s does not show this; %s does",
+                         MK_STR_ARG(p->op), op_of(p->shape));
         return false;
     }
     const mk_json *as_of = p->args != NULL ? mk_json_get(p->args, "as_of_tt") : NULL;
@@ -156,7 +156,8 @@ static void put_default_args(mk_buf *out, const pattern *p)
     }
     mk_buf_z(out, p->shape == BURST ? "{" : "{\"metric\":\"edge_event_count\",");
     put_member(out, "stride", stride);
-    mk_buf_z(out, p->shape == BURST ? ",\"target\":{\"kind\":\"edge_event_rate\"},\"window\":{" : ",\"window\":{");
+    mk_buf_z(out, p->shape == BURST ? ",\"target\":{\"kind\":\"edge_event_rate\"}" : "");
+    mk_buf_z(out, ",\"window\":{");
     put_member(out, "t_a", start);
     mk_buf_c(out, ',');
     put_member(out, "t_b", end);
@@ -205,7 +206,8 @@ static mk_code use_store(mk_checking *c, pattern *p, mk_err *err)
     if (rc != MK_OK || payload == NULL)
         return rc;
     if (p->cited != NULL && !agrees(p->cited, payload)) {
-        mk_claim__settle(c, MK_UNSUPPORTED, "differs", "run again, the call gives another result than the trace has");
+        mk_claim__settle(c, MK_UNSUPPORTED, "differs",
+                         "run again, the call gives another result than the trace has");
         return MK_OK;
     }
     *fresh = (mk_claim_step){.id = p->op, .call = &no_call, .payload = payload};
@@ -219,7 +221,8 @@ static mk_code use_store(mk_checking *c, pattern *p, mk_err *err)
 static mk_code find_series(mk_checking *c, pattern *p, bool has_from, mk_err *err)
 {
     if (has_from && p->cited == NULL) {
-        mk_claim__settle(c, MK_UNVERIFIABLE, "other_call", "the cited step is not the call that the claim names");
+        mk_claim__settle(c, MK_UNVERIFIABLE, "other_call",
+                         "the cited step is not the call that the claim names");
         return MK_OK;
     }
     if (!p->has_belief) {

@@ -139,7 +139,8 @@ mk_code mk_claim__entity(mk_checking *c, mk_err *err)
     mk_found found;
     mk_code rc;
     if (uids == NULL || uids->kind != MK_JSON_ARRAY || uids->n == 0) {
-        mk_claim__settle(c, MK_UNVERIFIABLE, "no_value", "nothing is claimed: the list of identifiers is empty");
+        mk_claim__settle(c, MK_UNVERIFIABLE, "no_value",
+                         "nothing is claimed: the list of identifiers is empty");
         return MK_OK;
     }
     if (!mk_claim__spend(c, uids->n * (1 + c->cited_count)))
@@ -224,7 +225,8 @@ mk_code mk_claim__set_equal(mk_checking *c, mk_err *err)
         mk_claim__settle(c, MK_UNVERIFIABLE, "not_ids", "not every item there has an identifier");
         goto out;
     }
-    if (mk_claim__is_compute(found.step) && read_count > 0 && !mk_evidence__is_grounded(c->evidence, found.step)) {
+    if (mk_claim__is_compute(found.step) && read_count > 0 &&
+        !mk_evidence__is_grounded(c->evidence, found.step)) {
         mk_claim__settle(c, MK_UNVERIFIABLE, "uncited", "what was computed came from no result");
         goto out;
     }

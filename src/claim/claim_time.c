@@ -54,7 +54,8 @@ static mk_code side_is_read(mk_checking *c, ordering *o, const mk_when *side, bo
             return end;
     }
     if (!*ok)
-        mk_claim__settle(c, MK_UNVERIFIABLE, "ungrounded", "%lld is no time in the evidence", (long long)lost);
+        mk_claim__settle(c, MK_UNVERIFIABLE, "ungrounded", "%lld is no time in the evidence",
+                         (long long)lost);
     return MK_OK;
 }
 
@@ -95,7 +96,8 @@ static mk_code open_from(mk_checking *c, ordering *o, bool *ok, mk_err *err)
     if (rc != MK_OK || !o->has_from)
         return rc;
     if (!o->found.typed) {
-        mk_claim__settle(c, MK_UNVERIFIABLE, "ungrounded", "what stands there are stored values and no times");
+        mk_claim__settle(c, MK_UNVERIFIABLE, "ungrounded",
+                         "what stands there are stored values and no times");
         *ok = false;
         return MK_OK;
     }
@@ -216,7 +218,8 @@ static bool read_hops(mk_checking *c, hop hops[MK_CLAIM_HOPS_MAX], size_t *count
             return false;
         }
         if (i > 0 && !mk_str_eq(hops[i - 1].dst, hops[i].src)) {
-            mk_claim__settle(c, MK_UNSUPPORTED, "mismatch", "hop %zu does not start where the last one ended", i);
+            mk_claim__settle(c, MK_UNSUPPORTED, "mismatch", "hop %zu does not start where the last one ended",
+                             i);
             return false;
         }
     }
@@ -227,7 +230,8 @@ static bool read_hops(mk_checking *c, hop hops[MK_CLAIM_HOPS_MAX], size_t *count
 static bool same_hop(const hop *a, const mk_json *edge)
 {
     hop b;
-    return read_hop(edge, &b) && b.has_t && a->t == b.t && mk_str_eq(a->src, b.src) && mk_str_eq(a->dst, b.dst);
+    return read_hop(edge, &b) && b.has_t && a->t == b.t && mk_str_eq(a->src, b.src) &&
+        mk_str_eq(a->dst, b.dst);
 }
 
 /* A path as temporal_paths lists it: these edges in this order and no other. The operator has seen to it

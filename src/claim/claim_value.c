@@ -136,7 +136,8 @@ mk_code mk_claim__boolean(mk_checking *c, mk_err *err)
         mk_claim__settle(c, MK_UNSUPPORTED, "mismatch", "the result says %s", is ? "true" : "false");
         return MK_OK;
     }
-    mk_claim__settle(c, MK_SUPPORTED, NULL, "%.*s says %s", MK_STR_ARG(found.step->id), is ? "true" : "false");
+    mk_claim__settle(c, MK_SUPPORTED, NULL, "%.*s says %s", MK_STR_ARG(found.step->id),
+                     is ? "true" : "false");
     mk_claim__weaken(c, found.step, found.field, list && is ? MK_NEED_MEMBER : found.need);
     return MK_OK;
 }
@@ -203,8 +204,8 @@ static void settle_bound(mk_checking *c, const operand *o, const mk_json *value,
                          lower ? "less" : "more", MK_STR_ARG(bound));
         return;
     }
-    mk_claim__settle(c, MK_SUPPORTED, NULL, "%.*s is %s %.*s", MK_STR_ARG(shown), lower ? "at least" : "at most",
-                     MK_STR_ARG(bound));
+    mk_claim__settle(c, MK_SUPPORTED, NULL, "%.*s is %s %.*s", MK_STR_ARG(shown),
+                     lower ? "at least" : "at most", MK_STR_ARG(bound));
     mk_claim__weaken(c, o->step, o->field,
                      lower ? (o->at_least ? MK_NEED_MEMBER
                                           : (o->need == MK_NEED_SCALAR ? MK_NEED_LEAST : o->need))
@@ -328,8 +329,7 @@ static void settle_ratio(mk_checking *c, const operand *num, const operand *den,
 {
     const double d = mk_claim__double(&den->read);
     if (num->text || den->text || d == 0) {
-        mk_claim__settle(c, MK_UNVERIFIABLE, "malformed",
-                         d == 0 && !den->text ? "there is no ratio to zero" : "what stands there is no number");
+        mk_claim__settle(c, MK_UNVERIFIABLE, "malformed", "there is no ratio of text or to zero");
         return;
     }
     const double ratio = mk_claim__double(&num->read) / d, claimed = mk_claim__double(value);

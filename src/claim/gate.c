@@ -84,7 +84,8 @@ static void put_qualifier(gating *g)
 
 static mk_str trimmed(mk_str text)
 {
-    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\t' ||
+    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\n' ||
+                          text.p[text.n - 1] == '\t' ||
                           text.p[text.n - 1] == '\r'))
         text.n--;
     return text;
@@ -180,8 +181,8 @@ static mk_code put_answer(gating *g, mk_str text, mk_arena *arena, mk_str *out, 
 
 /* Those that fell: `strict` drops the unverifiable with the unsupported, otherwise they are listed as
  * unverified. */
-static mk_code put_fallen(const mk_answer_report *report, bool unsupported, bool unverifiable, mk_arena *arena,
-                          mk_str *out, mk_err *err)
+static mk_code put_fallen(const mk_answer_report *report, bool unsupported, bool unverifiable,
+                          mk_arena *arena, mk_str *out, mk_err *err)
 {
     mk_buf buf;
     bool first = true;

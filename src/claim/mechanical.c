@@ -241,7 +241,8 @@ static mk_code put_hops(making *m, const mk_json *edges, mk_str path, mk_err *er
     mk_buf_z(&m->claims, ",\"hops\":[");
     mk_buf_z(&m->text, "The path goes ");
     for (size_t i = 0; i < edges->n; i++) {
-        const mk_json *src = mk_json_get(&edges->items[i], "src"), *dst = mk_json_get(&edges->items[i], "dst");
+        const mk_json *src = mk_json_get(&edges->items[i], "src");
+        const mk_json *dst = mk_json_get(&edges->items[i], "dst");
         const mk_json *t = mk_json_get(&edges->items[i], "t");
         mk_buf_z(&m->claims, i > 0 ? ",{\"dst\":" : "{\"dst\":");
         mk_canon_string(&m->claims, dst->text);
@@ -267,7 +268,8 @@ static mk_code put_hops(making *m, const mk_json *edges, mk_str path, mk_err *er
 static bool are_hops(const mk_json *edges)
 {
     for (size_t i = 0; edges != NULL && edges->kind == MK_JSON_ARRAY && i < edges->n; i++) {
-        const mk_json *src = mk_json_get(&edges->items[i], "src"), *dst = mk_json_get(&edges->items[i], "dst");
+        const mk_json *src = mk_json_get(&edges->items[i], "src");
+        const mk_json *dst = mk_json_get(&edges->items[i], "dst");
         int64_t t;
         if (src == NULL || src->kind != MK_JSON_STRING || dst == NULL || dst->kind != MK_JSON_STRING ||
             !mk_claim__i64(mk_json_get(&edges->items[i], "t"), &t))

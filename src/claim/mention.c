@@ -19,7 +19,8 @@ static char at(mk_str s, size_t i) { return i < s.n ? s.p[i] : '\0'; }
 /* Code points beyond ASCII that part words: spaces, dashes, quotes, and what else is punctuation. */
 static bool parts_words(uint32_t c)
 {
-    return (c >= 0xA0 && c <= 0xBF && c != 0xAA && c != 0xB2 && c != 0xB3 && c != 0xB5 && c != 0xB9 && c != 0xBA &&
+    return (c >= 0xA0 && c <= 0xBF && c != 0xAA && c != 0xB2 && c != 0xB3 && c != 0xB5 && c != 0xB9 &&
+            c != 0xBA &&
             !(c >= 0xBC && c <= 0xBE)) ||
            c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c <= 0x206F) || (c >= 0x3000 && c <= 0x3003) ||
            (c >= 0x3008 && c <= 0x3011) || c == 0x2190 || c == 0x2192 || c == 0x2212;

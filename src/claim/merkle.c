@@ -40,7 +40,7 @@ mk_hash32 mk_merkle_root(const mk_hash32 *leaves, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         stack[height++] = leaves[i];
-        /* Two subtrees of one size become one: as often as the count of leaves so far has zeros at its end. */
+        /* Two subtrees of one size become one: as often as the count so far has zeros at its end. */
         for (size_t n = i + 1; n % 2 == 0; n /= 2) {
             height--;
             stack[height - 1] = join(&stack[height - 1], &stack[height]);

@@ -119,7 +119,8 @@ static bool holds_any(const needing *n, const mk_json *value, int depth)
     if (depth == 0)
         return false;
     if (value->kind == MK_JSON_STRING)
-        return n->uid_count > 0 && bsearch(&value->text, n->uids, n->uid_count, sizeof *n->uids, by_text) != NULL;
+        return n->uid_count > 0 && bsearch(&value->text, n->uids, n->uid_count, sizeof *n->uids,
+                                           by_text) != NULL;
     for (size_t i = 0; value->kind == MK_JSON_INT && !value->b && i < n->time_count; i++)
         found |= value->i == n->times[i];
     for (size_t i = 0; value->kind == MK_JSON_ARRAY && i < value->n && !found; i++)
@@ -189,7 +190,8 @@ static bool needs_item(const needing *n, const leaf_path *path, const mk_json *i
         const bool any_step = is_type(n, "belief_change");
         if ((!any_step && !mk_str_eq(ref->step, path->step)) || !mk_str_eq(ref->segments[0].name, path->name))
             continue;
-        if (ref->segments[0].index == MK_REF_AT && !is_type(n, "pattern") && !is_type(n, "temporal_pattern")) {
+        if (ref->segments[0].index == MK_REF_AT && !is_type(n, "pattern") &&
+            !is_type(n, "temporal_pattern")) {
             if (ref->segments[0].at == path->index)
                 return true;
         } else if (!by_content) {
@@ -346,7 +348,8 @@ static mk_code climb(proving *p, const mk_json *leaf, const mk_json *text, bool 
     for (size_t i = 0; i < path->n; i++)
         if (!read_hash(&path->items[i], &hashes[i]))
             return MK_OK;
-    const mk_code rc = mk_bundle__leaf_hash(text->items[0].text, &text->items[1], p->arena, &hash, &bytes, err);
+    const mk_code rc = mk_bundle__leaf_hash(text->items[0].text, &text->items[1], p->arena, &hash, &bytes,
+                                            err);
     if (rc == MK_OK)
         *ok = mk_merkle_climb(hash, (size_t)index, p->size, hashes, path->n, &root) &&
               memcmp(root.bytes, p->root.bytes, sizeof root.bytes) == 0;
@@ -442,7 +445,8 @@ static mk_code take_leaves(proving *p, const mk_json *leaves, bool *ok, mk_err *
     *ok = true;
     for (size_t i = 0; *ok && i < leaves->n; i++) {
         const mk_json *text = mk_json_get(&leaves->items[i], "leaf");
-        if (text == NULL || text->kind != MK_JSON_ARRAY || text->n != 2 || text->items[0].kind != MK_JSON_STRING ||
+        if (text == NULL || text->kind != MK_JSON_ARRAY || text->n != 2 ||
+            text->items[0].kind != MK_JSON_STRING ||
             !mk_claim__i64(mk_json_get(&leaves->items[i], "index"), &index) || index <= last) {
             *ok = reject(p, "the leaves are not a list of [path, value] in their order");
             break;
@@ -451,7 +455,10 @@ static mk_code take_leaves(proving *p, const mk_json *leaves, bool *ok, mk_err *
         const mk_code rc = climb(p, &leaves->items[i], text, ok, err);
         if (rc != MK_OK)
             return rc;
-        *ok = *ok ? take_leaf(p, text->items[0].text, &text->items[1]) : reject(p, "a leaf does not lead to the root");
+        if (*ok)
+            *ok = take_leaf(p, text->items[0].text, &text->items[1]);
+        else
+            reject(p, "a leaf does not lead to the root");
     }
     return MK_OK;
 }
@@ -498,7 +505,8 @@ static mk_code judge(proving *p, const mk_json *proof, bool *holds, mk_err *err)
     mk_buf_z(&answer, "],\"text\":\"\"}");
     MK_TRY(rc, mk_buf_done(&answer, err));
     MK_TRY(rc, mk_answer_verify(mk_buf_view(&answer), evidence, NULL, p->arena, &report, err));
-    *holds = report.schema_valid && report.claim_count == 1 && report.claims[0].verdict <= MK_WEAKLY_SUPPORTED;
+    *holds = report.schema_valid && report.claim_count == 1 &&
+             report.claims[0].verdict <= MK_WEAKLY_SUPPORTED;
     p->why = report.claim_count == 1 ? report.claims[0].reason : report.schema_error;
 out:
     mk_buf_free(&answer);
@@ -510,7 +518,8 @@ static bool read_head(proving *p, const mk_json *proof, const char root[65])
     const mk_json *leaves = mk_json_get(proof, "leaves"), *named = mk_json_get(proof, "root");
     int64_t version, size;
     if (!mk_claim__i64(mk_json_get(proof, "proof"), &version) || version != 1 || leaves == NULL ||
-        leaves->kind != MK_JSON_ARRAY || leaves->n > LEAVES_MAX || !mk_claim__i64(mk_json_get(proof, "size"), &size) ||
+        leaves->kind != MK_JSON_ARRAY || leaves->n > LEAVES_MAX ||
+            !mk_claim__i64(mk_json_get(proof, "size"), &size) ||
         size < 1)
         return reject(p, "this is no proof");
     if (!mk_unhex(mk_str_of(root), p->root.bytes, sizeof p->root.bytes) || named == NULL ||
@@ -520,7 +529,8 @@ static bool read_head(proving *p, const mk_json *proof, const char root[65])
     return true;
 }
 
-mk_code mk_proof_verify(mk_str proof, const char root[65], mk_arena *arena, bool *holds, mk_str *why, mk_err *err)
+mk_code mk_proof_verify(mk_str proof, const char root[65], mk_arena *arena, bool *holds, mk_str *why,
+                        mk_err *err)
 {
     proving p = {.arena = arena, .room = LIST_MAX};
     mk_json *tree;

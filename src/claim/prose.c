@@ -73,7 +73,8 @@ static bool is_odd_digit(mk_str text)
     const uint32_t c = (uint32_t)(p[0] & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
     if (p[0] >= 0xF0)
         return p[0] == 0xF0 && p[1] == 0x9D && p[2] == 0x9F;
-    return (c >= 0x0900 && c <= 0x0E5F && (c & 0x7F) >= 0x66 && (c & 0x7F) <= 0x6F) || (c >= 0x2070 && c <= 0x2089) ||
+    return (c >= 0x0900 && c <= 0x0E5F && (c & 0x7F) >= 0x66 && (c & 0x7F) <= 0x6F) ||
+        (c >= 0x2070 && c <= 0x2089) ||
            (c >= 0x2150 && c <= 0x218B) || (c >= 0x2460 && c <= 0x24FF) || (c >= 0x3021 && c <= 0x3029) ||
            (c >= 0x3220 && c <= 0x3229) || (c >= 0xFF10 && c <= 0xFF19);
 }
@@ -209,9 +210,10 @@ static const char *const saying[] = {
     "claim", "tt_before", "tt_after", "before", "after", "cause_tt",
 };
 /* Texts in them that do not: names of operators, fields, relations, paths. */
-static const char *const not_saying[] = {"field", "cmp",  "id",     "type",      "from", "from_before", "evidence",
-                                         "op",    "kind", "metric", "assertion", "left", "right",       "relation",
-                                         "direction", "method"};
+static const char *const not_saying[] = {
+    "field", "cmp", "id", "type", "from", "from_before", "evidence", "op", "kind", "metric", "assertion",
+    "left", "right", "relation", "direction", "method",
+};
 
 static bool among(mk_str key, const char *const *names, size_t count)
 {
@@ -286,7 +288,8 @@ static void gather_claim(gathering *g, const mk_json *claim, int depth)
 
 static int by_number(const void *a, const void *b) { return mk_claim__compare(a, b); }
 
-mk_code mk_prose__cover(const mk_json *const *claims, size_t count, mk_arena *arena, mk_cover *out, mk_err *err)
+mk_code mk_prose__cover(const mk_json *const *claims, size_t count, mk_arena *arena, mk_cover *out,
+                        mk_err *err)
 {
     *out = (mk_cover){.strings = NULL};
     gathering g = {.out = out};
@@ -347,7 +350,8 @@ static bool has_number(const mk_cover *cover, const mk_json *number, unsigned de
 
 static bool has_time(const mk_cover *cover, const mk_mention *m)
 {
-    const mk_json least = {.kind = MK_JSON_INT, .i = m->from}, most = {.kind = MK_JSON_INT, .i = m->until - 1};
+    const mk_json least = {.kind = MK_JSON_INT, .i = m->from};
+    const mk_json most = {.kind = MK_JSON_INT, .i = m->until - 1};
     return has_between(cover, &least, &most, false);
 }
 
@@ -359,7 +363,8 @@ static int by_text(const void *a, const void *b)
 bool mk_prose__covers(const mk_cover *cover, mk_str text, const mk_mention *m)
 {
     const mk_str word = {text.p + m->start, m->end - m->start};
-    if (cover->string_count > 0 && bsearch(&word, cover->strings, cover->string_count, sizeof word, by_text) != NULL)
+    if (cover->string_count > 0 && bsearch(&word, cover->strings, cover->string_count, sizeof word,
+                                           by_text) != NULL)
         return true;
     if (m->timed)
         return has_time(cover, m);

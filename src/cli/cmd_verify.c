@@ -66,7 +66,8 @@ static mk_code check_proof(verifying *v, const char *root, mk_err *err)
         mk_text_safe(&v->out, why);
     mk_buf_z(&v->out, v->cli->json ? "}" : "\n");
     MK_TRY(rc, mk_buf_done(&v->out, err));
-    rc = v->cli->json ? mk_cli__put_json(v->cli, mk_buf_view(&v->out), err) : mk_cli__put_buf(v->cli, &v->out, err);
+    rc = v->cli->json ? mk_cli__put_json(v->cli, mk_buf_view(&v->out), err)
+                      : mk_cli__put_buf(v->cli, &v->out, err);
 out:
     return rc;
 }
@@ -74,7 +75,8 @@ out:
 static mk_code run_verify(mk_cli *cli, mk_err *err)
 {
     verifying v = {.cli = cli};
-    const char *claim = mk_options_value(&cli->options, "claim"), *root = mk_options_value(&cli->options, "root");
+    const char *claim = mk_options_value(&cli->options, "claim");
+    const char *root = mk_options_value(&cli->options, "root");
     mk_code rc;
     if (mk_options_has(&cli->options, "proof") != (claim != NULL) || (claim != NULL && root != NULL))
         return mk_fail_usage(err, "--claim and --proof go together, --root goes alone");

@@ -116,7 +116,8 @@ static mk_code verify(const request *r, mk_str text, mk_arena *arena, mk_buf *ou
     return mk_buf_done(out, err);
 }
 
-static mk_code verify_proof(const request *r, mk_str text, mk_arena *arena, mk_buf *out, bool *holds, mk_err *err)
+static mk_code verify_proof(const request *r, mk_str text, mk_arena *arena, mk_buf *out, bool *holds,
+                            mk_err *err)
 {
     char root[65] = "";
     mk_str why;

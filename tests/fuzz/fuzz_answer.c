@@ -22,13 +22,15 @@ static const struct {
     const char *op, *args, *gaps, *payload;
 } steps[] = {
     {"temporal_reachability", "{\"as_of_tt\":500}", "{}",
-     "{\"cursor\":null,\"rows\":[{\"earliest_arrival\":20,\"uid\":\"b\"},{\"earliest_arrival\":30,\"uid\":\"c\"}],"
+     "{\"cursor\":null,\"rows\":[{\"earliest_arrival\":20,\"uid\":\"b\"},{\"earliest_arrival\":30,"
+     "\"uid\":\"c\"}],"
      "\"rows_total\":2,\"truncated\":false}"},
     {"graph_metric_timeseries", "{\"as_of_tt\":500,\"metric\":\"edge_event_count\",\"stride\":10}", PAGE,
      "{\"cursor\":\"x\",\"rows\":[{\"t_a\":0,\"t_b\":10,\"value\":5},{\"t_a\":10,\"t_b\":20,\"value\":2.5}],"
      "\"rows_total\":9,\"truncated\":true}"},
     {"temporal_paths", "{\"as_of_tt\":400}", "{}",
-     "{\"cursor\":null,\"rows\":[{\"arrival\":9,\"edges\":[{\"dst\":\"b\",\"src\":\"a\",\"t\":9}],\"hops\":1}],"
+     "{\"cursor\":null,\"rows\":[{\"arrival\":9,\"edges\":[{\"dst\":\"b\",\"src\":\"a\",\"t\":9}],"
+     "\"hops\":1}],"
      "\"rows_total\":1,\"truncated\":false}"},
     {"compute", "{\"fn\":\"count\"}", "{}", "{\"truncated\":false,\"value\":2}"},
 };
@@ -70,10 +72,14 @@ static mk_str make_trace(objects *o, mk_arena *arena)
     for (size_t i = 0; i < STEP_COUNT; i++) {
         mk_buf_init(&call, arena->alloc);
         const char *payload = keep(o, mk_str_of(steps[i].payload));
-        mk_buf_printf(&call, "{\"args\":%s,\"as_of_tt\":500,\"completeness\":%s,\"deps\":[],\"op\":\"%s\",\"payload_digest\":\"%s\"}",
+        mk_buf_printf(&call,
+                      "{\"args\":%s,\"as_of_tt\":500,\"completeness\":%s,\"deps\":[],\"op\":\"%s\","
+                      "\"payload_digest\":\"%s\"}",
                       steps[i].args, steps[i].gaps, steps[i].op, payload);
         const char *name = keep(o, mk_arena_copy(arena, mk_buf_view(&call)));
-        mk_buf_printf(&trace, "%s{\"call_digest\":\"%s\",\"op\":\"%s\",\"result_digest\":\"%s\",\"status\":\"ok\",\"step_id\":\"s%zu\"}",
+        mk_buf_printf(&trace,
+                      "%s{\"call_digest\":\"%s\",\"op\":\"%s\",\"result_digest\":\"%s\",\"status\":\"ok\","
+                      "\"step_id\":\"s%zu\"}",
                       i > 0 ? "," : "", name, steps[i].op, payload, i + 1);
         mk_buf_free(&call);
     }
@@ -84,7 +90,8 @@ static mk_str make_trace(objects *o, mk_arena *arena)
 }
 
 /* What has left the gate says the same thing when it comes back. */
-static void check_gated(const mk_gated *gated, mk_evidence *evidence, const mk_verify_options *options, mk_arena *arena)
+static void check_gated(const mk_gated *gated, mk_evidence *evidence, const mk_verify_options *options,
+                        mk_arena *arena)
 {
     mk_answer_report again;
     const mk_code rc = mk_answer_verify(gated->answer, evidence, options, arena, &again, NULL);

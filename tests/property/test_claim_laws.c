@@ -82,7 +82,8 @@ static void build(world *w, const scene *s)
     list kept;
     world_start(w);
     if (shown < n) {
-        snprintf(gaps, sizeof gaps, "{\"rows\":[{\"reason\":\"%s\",\"shown\":%zu,\"total\":%zu}]}", reason, shown, n);
+        snprintf(gaps, sizeof gaps, "{\"rows\":[{\"reason\":\"%s\",\"shown\":%zu,\"total\":%zu}]}", reason,
+                 shown, n);
         snprintf(inherited, sizeof inherited,
                  "{\"rows\":[{\"reason\":\"%s\",\"shown\":%zu,\"total\":%zu,\"via\":\"s1.rows\"}],"
                  "\"rows_total\":[{\"reason\":\"%s\",\"shown\":%zu,\"total\":%zu,\"via\":\"s1.rows\"}]}",
@@ -140,7 +141,8 @@ static unsigned uids_of(const list *l, size_t from, size_t until)
 }
 
 /* `full` and the part [a, b) of it that step `id` shows. */
-static void draw_claim(gen *g, const char *id, const list *full, const list *shown, size_t a, size_t b, drawn *d)
+static void draw_claim(gen *g, const char *id, const list *full, const list *shown, size_t a, size_t b,
+                       drawn *d)
 {
     const unsigned n = draw(g, ROWS_MAX + 2), uid = draw(g, 5), v = draw(g, 5), index = draw(g, ROWS_MAX);
     char uids[80] = "";
@@ -168,7 +170,8 @@ static void draw_claim(gen *g, const char *id, const list *full, const list *sho
         d->is_true = full->n <= n;
         break;
     case 4:
-        SAY("{\"type\":\"entity\",\"uids\":[\"u%u\"],\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}", uid, id, id);
+        SAY("{\"type\":\"entity\",\"uids\":[\"u%u\"],\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}", uid, id,
+            id);
         d->is_true = has_uid(full, 0, full->n, uid);
         d->must_hold = has_uid(shown, a, b, uid);
         break;
@@ -176,44 +179,53 @@ static void draw_claim(gen *g, const char *id, const list *full, const list *sho
         if (draw(g, 2))
             set = uids_of(shown, a, b);
         write_uids(uids, sizeof uids, set);
-        SAY("{\"type\":\"set_equal\",\"uids\":[%s],\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}", uids, id, id);
+        SAY("{\"type\":\"set_equal\",\"uids\":[%s],\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}", uids, id,
+            id);
         d->is_true = set == uids_of(full, 0, full->n);
         break;
     case 6:
-        SAY("{\"type\":\"absence\",\"where\":{\"field\":\"v\",\"cmp\":\"eq\",\"value\":%u},\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}",
+        SAY("{\"type\":\"absence\",\"where\":{\"field\":\"v\",\"cmp\":\"eq\",\"value\":%u},"
+            "\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}",
             v, id, id);
         d->is_true = !has_v(full, 0, full->n, v);
         break;
     case 7:
-        SAY("{\"type\":\"boolean\",\"value\":%s,\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}", n % 2 ? "true" : "false", id, id);
+        SAY("{\"type\":\"boolean\",\"value\":%s,\"from\":\"%s.rows\",\"evidence\":[\"%s\"]}",
+            n % 2 ? "true" : "false", id, id);
         d->is_true = (full->n > 0) == (n % 2);
         d->must_hold = n % 2 && seen > 0;
         break;
     case 8: {
         static const char *const cmps[] = {"lt", "le", "gt", "ge", "eq", "ne"};
         const unsigned c = draw(g, 6);
-        SAY("{\"type\":\"comparison\",\"left\":\"%s.rows\",\"cmp\":\"%s\",\"right\":%u,\"evidence\":[\"%s\"]}", id, cmps[c], n, id);
-        const bool truth[] = {full->n < n, full->n <= n, full->n > n, full->n >= n, full->n == n, full->n != n};
+        SAY("{\"type\":\"comparison\",\"left\":\"%s.rows\",\"cmp\":\"%s\",\"right\":%u,"
+            "\"evidence\":[\"%s\"]}", id, cmps[c], n, id);
+        const bool truth[] = {full->n < n, full->n <= n, full->n > n, full->n >= n, full->n == n,
+                              full->n != n};
         d->is_true = truth[c];
         d->must_hold = (c == 2 && seen > n) || (c == 3 && seen >= n);
         break;
     }
     case 9:
-        SAY("{\"type\":\"value\",\"value\":%u,\"from\":\"%s.rows[%u].v\",\"evidence\":[\"%s\"]}", v, id, index, id);
+        SAY("{\"type\":\"value\",\"value\":%u,\"from\":\"%s.rows[%u].v\",\"evidence\":[\"%s\"]}", v, id,
+            index, id);
         d->is_true = index < full->n && full->rows[index].v == v;
         break;
     case 10:
-        SAY("{\"type\":\"interval\",\"interval\":{\"start\":%u,\"end\":%u},\"from\":\"%s.rows[%u]\",\"evidence\":[\"%s\"]}",
+        SAY("{\"type\":\"interval\",\"interval\":{\"start\":%u,\"end\":%u},\"from\":\"%s.rows[%u]\","
+            "\"evidence\":[\"%s\"]}",
             100 + v, 110 + v, id, index, id);
         d->is_true = index < full->n && full->rows[index].t == 100 + v;
         break;
     case 11:
-        SAY("{\"type\":\"ratio\",\"num\":\"%s.rows\",\"den\":\"s1.rows_total\",\"value\":%s,\"evidence\":[\"s1\",\"%s\"]}", id,
+        SAY("{\"type\":\"ratio\",\"num\":\"%s.rows\",\"den\":\"s1.rows_total\",\"value\":%s,"
+            "\"evidence\":[\"s1\",\"%s\"]}", id,
             n % 2 ? "1" : "0.5", id);
         d->is_true = false; /* correct_ratio knows */
         break;
     default:
-        SAY("{\"type\":\"comparison\",\"left\":%u,\"cmp\":\"le\",\"right\":\"%s.rows\",\"evidence\":[\"%s\"]}", n, id, id);
+        SAY("{\"type\":\"comparison\",\"left\":%u,\"cmp\":\"le\",\"right\":\"%s.rows\","
+            "\"evidence\":[\"%s\"]}", n, id, id);
         d->is_true = n <= full->n;
         d->must_hold = n <= seen;
         break;
@@ -251,11 +263,12 @@ static void run(uint64_t seed, size_t *supported, size_t *weak)
         *supported += r.verdict == MK_SUPPORTED;
         *weak += r.verdict == MK_WEAKLY_SUPPORTED;
         if (r.verdict == MK_SUPPORTED && !d.is_true)
-            fail_msg("MK_SEED=%llu: false but supported, rows %zu to %zu of %zu: %s", (unsigned long long)seed, s.from,
-                     s.until, s.whole.n, d.text);
+            fail_msg("MK_SEED=%llu: false but supported, rows %zu to %zu of %zu: %s",
+                     (unsigned long long)seed, s.from, s.until, s.whole.n, d.text);
 
         if (d.must_hold && r.verdict != MK_SUPPORTED)
-            fail_msg("MK_SEED=%llu: true and shown, but %s (%.*s), rows %zu to %zu of %zu: %s", (unsigned long long)seed,
+            fail_msg("MK_SEED=%llu: true and shown, but %s (%.*s), rows %zu to %zu of %zu: %s",
+                     (unsigned long long)seed,
                      mk_verdict_name(r.verdict), MK_STR_ARG(r.reason), s.from, s.until, s.whole.n, d.text);
     }
     world_end(&w);

@@ -39,12 +39,15 @@ mk_str world_step(world *w, const char *id, const char *op, const char *args, co
     const mk_str result = world_put(w, payload);
     mk_buf call;
     mk_buf_init(&call, &mk_alloc_default);
-    mk_buf_printf(&call, "{\"args\":%s,\"as_of_tt\":%d,\"completeness\":%s,\"deps\":%s,\"op\":\"%s\",\"payload_digest\":\"%.*s\"}",
+    mk_buf_printf(&call,
+                  "{\"args\":%s,\"as_of_tt\":%d,\"completeness\":%s,\"deps\":%s,\"op\":\"%s\","
+                  "\"payload_digest\":\"%.*s\"}",
                   args, WORLD_TT, gaps, deps, op, MK_STR_ARG(result));
     mk_buf_c(&call, '\0');
     const mk_str digest = world_put(w, call.p);
     mk_buf_free(&call);
-    mk_buf_printf(&w->steps, "%s{\"call_digest\":\"%.*s\",\"completeness\":%s,\"op\":\"%s\",\"result_digest\":\"%.*s\","
+    mk_buf_printf(&w->steps,
+                  "%s{\"call_digest\":\"%.*s\",\"completeness\":%s,\"op\":\"%s\",\"result_digest\":\"%.*s\","
                              "\"status\":\"ok\",\"step_id\":\"%s\"}",
                   w->steps.n > 0 ? "," : "", MK_STR_ARG(digest), gaps, op, MK_STR_ARG(result), id);
     return digest;
@@ -72,7 +75,8 @@ mk_str world_trace(world *w)
 {
     mk_buf buf;
     mk_buf_init(&buf, &mk_alloc_default);
-    mk_buf_printf(&buf, "{\"answer\":null,\"answer_error\":null,\"answer_gaps\":[],\"as_of_tt\":%d,\"ok\":true,"
+    mk_buf_printf(&buf,
+                  "{\"answer\":null,\"answer_error\":null,\"answer_gaps\":[],\"as_of_tt\":%d,\"ok\":true,"
                         "\"plan\":{},\"plan_id\":\"p\",\"steps\":[%.*s],\"wall_ms\":1.5}",
                   WORLD_TT, (int)w->steps.n, w->steps.n > 0 ? w->steps.p : "");
     const mk_str text = mk_arena_copy(&w->arena, mk_buf_view(&buf));
@@ -86,9 +90,11 @@ mk_answer_report world_verify(world *w, const char *answer)
     mk_answer_report report;
     mk_err err = {0};
     const mk_verify_options options = {.strict = w->strict, .no_completeness = w->no_completeness};
-    assert_int_equal(mk_evidence_open(world_trace(w), world_get, w, w->reexec, w->reexec_ctx, &w->arena, &evidence, &err),
+    assert_int_equal(mk_evidence_open(world_trace(w), world_get, w, w->reexec, w->reexec_ctx, &w->arena,
+                                      &evidence, &err),
                      MK_OK);
-    assert_int_equal(mk_answer_verify(mk_str_of(answer), evidence, &options, &w->arena, &report, &err), MK_OK);
+    assert_int_equal(mk_answer_verify(mk_str_of(answer), evidence, &options, &w->arena, &report, &err),
+                     MK_OK);
     return report;
 }
 
@@ -122,8 +128,8 @@ void expect(world *w, const char *claim, mk_verdict verdict, const char *part)
 {
     const mk_claim_result result = world_claim(w, claim);
     if (result.verdict != verdict)
-        fail_msg("%s\n  is %s, not %s: %.*s", claim, mk_verdict_name(result.verdict), mk_verdict_name(verdict),
-                 MK_STR_ARG(result.reason));
+        fail_msg("%s\n  is %s, not %s: %.*s", claim, mk_verdict_name(result.verdict),
+                 mk_verdict_name(verdict), MK_STR_ARG(result.reason));
     if (part != NULL && !has_reason(&result, part) && !holds_text(result.reason, part))
         fail_msg("%s\n  is %s, but does not say \"%s\": %.*s", claim, mk_verdict_name(result.verdict), part,
                  MK_STR_ARG(result.reason));

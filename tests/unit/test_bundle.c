@@ -2,10 +2,12 @@
 #include "../support/claimworld.h"
 #include "claim/bundle.h"
 
-#define ANSWER                                                                                                         \
-    "{\"claims\":[{\"evidence\":[\"s2\"],\"from\":\"s2.rows_total\",\"id\":\"c1\",\"type\":\"count\",\"value\":2},"     \
-    "{\"evidence\":[\"s2\"],\"from\":\"s2.rows\",\"id\":\"c2\",\"type\":\"entity\",\"uids\":[\"c\"]},"                  \
-    "{\"evidence\":[\"s3\"],\"from\":\"s3.rows\",\"id\":\"c3\",\"type\":\"set_equal\",\"uids\":[\"b\",\"c\"]}],"        \
+#define ANSWER \
+    "{\"claims\":[{\"evidence\":[\"s2\"],\"from\":\"s2.rows_total\",\"id\":\"c1\",\"type\":\"count\"," \
+    "\"value\":2}," \
+    "{\"evidence\":[\"s2\"],\"from\":\"s2.rows\",\"id\":\"c2\",\"type\":\"entity\",\"uids\":[\"c\"]}," \
+    "{\"evidence\":[\"s3\"],\"from\":\"s3.rows\",\"id\":\"c3\",\"type\":\"set_equal\"," \
+    "\"uids\":[\"b\",\"c\"]}]," \
     "\"text\":\"2 are reached: b, c.\"}"
 
 static void spread(world *w)
@@ -14,10 +16,12 @@ static void spread(world *w)
     world_start(w);
     const mk_str call = world_step(
         w, "s2", "temporal_reachability", "{\"as_of_tt\":500,\"src\":\"a\"}", "{}", "[]",
-        "{\"cursor\":null,\"rows\":[{\"earliest_arrival\":20,\"uid\":\"b\"},{\"earliest_arrival\":30,\"uid\":\"c\"}],"
+        "{\"cursor\":null,\"rows\":[{\"earliest_arrival\":20,\"uid\":\"b\"},{\"earliest_arrival\":30,"
+        "\"uid\":\"c\"}],"
         "\"rows_total\":2,\"truncated\":false}");
     snprintf(deps, sizeof deps, "[{\"call_digest\":\"%.*s\",\"step_id\":\"s2\"}]", MK_STR_ARG(call));
-    world_step(w, "s3", "compute", "{\"fn\":\"union\"}", "{}", deps, "{\"cursor\":null,\"rows\":[\"b\",\"c\"],\"rows_total\":2,\"truncated\":false}");
+    world_step(w, "s3", "compute", "{\"fn\":\"union\"}", "{}", deps,
+               "{\"cursor\":null,\"rows\":[\"b\",\"c\"],\"rows_total\":2,\"truncated\":false}");
 }
 
 /* A bundle of the answer with its own report, or with that of another. */
@@ -153,7 +157,9 @@ static void test_bundle__faults_name_their_place(void **state)
 static void test_bundle__a_report_cannot_promise_more_than_the_evidence(void **state)
 {
     (void)state;
-    static const char lie[] = "{\"claims\":[{\"evidence\":[\"s2\"],\"from\":\"s2.rows_total\",\"id\":\"c1\",\"type\":\"count\",\"value\":3}],\"text\":\"3\"}";
+    static const char lie[] =
+        "{\"claims\":[{\"evidence\":[\"s2\"],\"from\":\"s2.rows_total\",\"id\":\"c1\",\"type\":\"count\","
+        "\"value\":3}],\"text\":\"3\"}";
     world w;
     mk_bundle_check check;
     spread(&w);
@@ -171,9 +177,11 @@ static void test_bundle__what_is_none_is_refused(void **state)
     (void)state;
     static const char *const bad[] = {
         "", "{}", "[]", "null", "{\"bundle\":1}", "{\"bundle\":2}",
-        "{\"answer\":{},\"as_of_tt\":1,\"bundle\":1,\"calls\":{},\"digests\":{},\"payloads\":{},\"plan\":{},\"prompts\":[],"
+        "{\"answer\":{},\"as_of_tt\":1,\"bundle\":1,\"calls\":{},\"digests\":{},\"payloads\":{},\"plan\":{},"
+        "\"prompts\":[],"
         "\"question\":\"\",\"report\":{},\"trace\":{},\"versions\":{}}",
-        "{\"answer\":[],\"as_of_tt\":1,\"bundle\":1,\"calls\":{},\"digests\":{},\"payloads\":{},\"plan\":{},\"prompts\":[],"
+        "{\"answer\":[],\"as_of_tt\":1,\"bundle\":1,\"calls\":{},\"digests\":{},\"payloads\":{},\"plan\":{},"
+        "\"prompts\":[],"
         "\"question\":\"\",\"report\":{},\"trace\":{\"steps\":[]},\"versions\":{}}",
     };
     world w;
@@ -253,13 +261,15 @@ static void test_bundle__a_changed_proof_does_not_hold(void **state)
     world w;
     mk_str why;
     spread(&w);
-    const mk_str text = bundle_of(&w, ANSWER, ANSWER), root = root_of(&w, text), proof = prove(&w, text, "c2");
+    const mk_str text = bundle_of(&w, ANSWER, ANSWER), root = root_of(&w, text);
+    const mk_str proof = prove(&w, text, "c2");
     char *copy = mk_arena_get(&w.arena, proof.n);
     memcpy(copy, proof.p, proof.n);
     for (size_t i = 0; i < proof.n; i++) {
         copy[i] ^= 1;
         if (holds(&w, (mk_str){copy, proof.n}, root, &why))
-            fail_msg("byte %zu ('%c' in %.40s) changed and it still holds", i, proof.p[i], proof.p + (i > 20 ? i - 20 : 0));
+            fail_msg("byte %zu ('%c' in %.40s) changed and it still holds", i, proof.p[i],
+                     proof.p + (i > 20 ? i - 20 : 0));
         copy[i] ^= 1;
     }
     world_end(&w);
@@ -272,7 +282,8 @@ static void test_bundle__the_proof_of_a_false_claim_does_not_hold(void **state)
     static const char *const lies[] = {
         "\"from\":\"s2.rows\",\"type\":\"set_equal\",\"uids\":[\"b\"]",
         "\"from\":\"s2.rows\",\"type\":\"entity\",\"uids\":[\"d\"]",
-        "\"from\":\"s2.rows\",\"type\":\"absence\",\"where\":{\"cmp\":\"eq\",\"field\":\"uid\",\"value\":\"c\"}",
+        "\"from\":\"s2.rows\",\"type\":\"absence\",\"where\":{\"cmp\":\"eq\",\"field\":\"uid\","
+        "\"value\":\"c\"}",
         "\"from\":\"s2.rows[0].uid\",\"type\":\"value\",\"value\":\"c\"",
         "\"from\":\"s2.rows\",\"type\":\"count\",\"value\":1",
     };
@@ -281,7 +292,8 @@ static void test_bundle__the_proof_of_a_false_claim_does_not_hold(void **state)
     spread(&w);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         char answer[400];
-        snprintf(answer, sizeof answer, "{\"claims\":[{\"evidence\":[\"s2\"],\"id\":\"c1\",%s}],\"text\":\"\"}", lies[i]);
+        snprintf(answer, sizeof answer,
+                 "{\"claims\":[{\"evidence\":[\"s2\"],\"id\":\"c1\",%s}],\"text\":\"\"}", lies[i]);
         const mk_str text = bundle_of(&w, answer, answer);
         assert_false(holds(&w, prove(&w, text, "c1"), root_of(&w, text), &why));
         assert_true(why.n > 0);
@@ -302,7 +314,9 @@ static size_t proof_size(size_t rows)
     mk_buf_c(&payload, '\0');
     world_step(&w, "s1", "op", "{}", "{}", "[]", payload.p);
     mk_buf_free(&payload);
-    static const char answer[] = "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows\",\"id\":\"c1\",\"type\":\"entity\",\"uids\":[\"n000003\"]}],\"text\":\"\"}";
+    static const char answer[] =
+        "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows\",\"id\":\"c1\",\"type\":\"entity\","
+        "\"uids\":[\"n000003\"]}],\"text\":\"\"}";
     const mk_str text = bundle_of(&w, answer, answer), proof = prove(&w, text, "c1");
     mk_str why;
     assert_true(holds(&w, proof, root_of(&w, text), &why));
