@@ -281,6 +281,25 @@ static bool has_path(const mk_json *value, const hop *hops, size_t count)
     return is_way_through(value, hops, count);
 }
 
+/* What was computed must have come from results that know these identifiers and times. */
+static mk_code hops_are_known(mk_checking *c, mk_claim_step *step, const hop *hops, size_t count, bool *known,
+                              mk_err *err)
+{
+    mk_code rc = MK_OK;
+    *known = true;
+    if (!mk_claim__is_compute(step))
+        return MK_OK;
+    for (size_t i = 0; i < count && *known; i++) {
+        bool src, dst, t;
+        MK_TRY(rc, mk_evidence__knows_id(c->evidence, step, hops[i].src, &src, err));
+        MK_TRY(rc, mk_evidence__knows_id(c->evidence, step, hops[i].dst, &dst, err));
+        MK_TRY(rc, mk_evidence__knows_time(c->evidence, step, hops[i].t, &t, err));
+        *known = src && dst && t;
+    }
+out:
+    return rc;
+}
+
 mk_code mk_claim__path(mk_checking *c, mk_err *err)
 {
     hop hops[MK_CLAIM_HOPS_MAX];
@@ -293,17 +312,19 @@ mk_code mk_claim__path(mk_checking *c, mk_err *err)
         mk_claim__settle(c, MK_UNVERIFIABLE, "no_from", "the claim does not say where it was read");
         return MK_OK;
     }
-    const mk_code rc = mk_claim__from(c, &found, &ok, err);
+    mk_code rc = mk_claim__from(c, &found, &ok, err);
     if (rc != MK_OK || !ok)
         return rc;
-    if (!found.typed || mk_claim__is_compute(found.step) ||
-        (found.value->kind != MK_JSON_OBJECT && found.value->kind != MK_JSON_ARRAY)) {
+    if (!found.typed || (found.value->kind != MK_JSON_OBJECT && found.value->kind != MK_JSON_ARRAY)) {
         mk_claim__settle(c, MK_UNVERIFIABLE, "malformed", "what stands there are no edges of the graph");
         return MK_OK;
     }
     if (!mk_claim__spend(c, count * (1 + found.value->n)))
         return MK_OK;
-    if (has_path(found.value, hops, count))
+    rc = hops_are_known(c, found.step, hops, count, &ok, err);
+    if (rc != MK_OK)
+        return rc;
+    if (ok && has_path(found.value, hops, count))
         mk_claim__settle(c, MK_SUPPORTED, NULL, "every hop is there and can be taken in this order");
     else
         mk_claim__settle(c, MK_UNSUPPORTED, "mismatch", "there is no such path in the evidence");

@@ -10,10 +10,17 @@ static void history(world *w)
                "{\"dst\":\"c\",\"eid\":\"e2\",\"src\":\"b\",\"vt_e\":30,\"vt_s\":20},"
                "{\"dst\":\"d\",\"eid\":\"e3\",\"src\":\"c\",\"vt_e\":15,\"vt_s\":11}],"
                "\"nodes\":[{\"uid\":\"a\"}],\"nodes_total\":1}");
-    world_step(w, "s2", "temporal_paths", "{\"as_of_tt\":500}",
-               "{\"rows\":[{\"reason\":\"top_k\",\"shown\":1,\"total\":3}]}", "[]",
-               "{\"cursor\":null,\"rows\":[{\"arrival\":20,\"edges\":[{\"dst\":\"b\",\"src\":\"a\",\"t\":12},"
-               "{\"dst\":\"c\",\"src\":\"b\",\"t\":9}],\"hops\":2}],\"rows_total\":3,\"truncated\":true}");
+    static const char rows[] = "{\"cursor\":null,\"rows\":[{\"arrival\":20,\"edges\":["
+                               "{\"dst\":\"b\",\"src\":\"a\",\"t\":12},"
+                               "{\"dst\":\"c\",\"src\":\"b\",\"t\":9}],"
+                               "\"hops\":2}],\"rows_total\":1,\"truncated\":false}";
+    char deps[160];
+    const mk_str paths = world_step(w, "s2", "temporal_paths", "{\"as_of_tt\":500}",
+                                    "{\"rows\":[{\"reason\":\"top_k\",\"shown\":1,\"total\":3}]}", "[]",
+                                    rows);
+    snprintf(deps, sizeof deps, "[{\"call_digest\":\"%.*s\",\"step_id\":\"s2\"}]", MK_STR_ARG(paths));
+    world_step(w, "s3", "compute", "{\"fn\":\"filter\"}", "{}", deps, rows);
+    world_step(w, "s4", "compute", "{\"fn\":\"filter\"}", "{}", "[]", rows);
 }
 
 static void test_claim_time__allen_relations_and_instants(void **state)
@@ -127,6 +134,10 @@ static void test_claim_time__every_hop_of_a_path_is_checked(void **state)
            MK_UNSUPPORTED, "mismatch");
     expect(&w, PATH(HOP("a", "c", "10"), "s1.edges", "s1"), MK_UNSUPPORTED, "mismatch");
     expect(&w, PATH("", "s1.edges", "s1"), MK_UNVERIFIABLE, "malformed");
+    /* Computed rows: from a path that a step found, and from nothing. */
+    expect(&w, PATH(HOP("a", "b", "12") "," HOP("b", "c", "9"), "s3.rows[0]", "s3"), MK_SUPPORTED, NULL);
+    expect(&w, PATH(HOP("a", "b", "12") "," HOP("b", "c", "9"), "s4.rows[0]", "s4"), MK_UNSUPPORTED,
+           "mismatch");
 #undef PATH
 #undef HOP
     world_end(&w);
