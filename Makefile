@@ -72,10 +72,13 @@ TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 THREAD_BIN := $(THREAD_SRC:%.c=$(O)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(O)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(O)/%)
-ALL_OBJ := $(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(BENCH_SUPPORT_OBJ) $(O)/tests/fuzz/driver.o \
+ALL_OBJ := $(LIB_OBJ) $(CLI_OBJ) $(VERIFY_OBJ) $(SUPPORT_OBJ) $(BENCH_SUPPORT_OBJ) $(O)/tests/fuzz/driver.o \
            $(addsuffix .o,$(TEST_BIN) $(FUZZ_BIN) $(BENCH_BIN))
 
 PROGRAM := $(if $(CLI_SRC),$(BUILD)/merkhet)
+# The verifier links base and claim and nothing else: neither store nor planner nor network.
+VERIFY_OBJ := $(patsubst %.c,$(O)/%.o,$(wildcard src/base/*.c src/claim/*.c src/verify/*.c))
+VERIFY := $(if $(wildcard src/verify/*.c),$(BUILD)/merkhet-verify)
 
 # What tests, demo and benchmarks are told about the world.
 abs = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
@@ -164,6 +167,7 @@ install: all
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(LIBDIR)/pkgconfig' \
 	    '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/man/man1'
 	$(if $(PROGRAM),install -m 755 '$(PROGRAM)' '$(DESTDIR)$(PREFIX)/bin/merkhet')
+	$(if $(VERIFY),install -m 755 '$(VERIFY)' '$(DESTDIR)$(PREFIX)/bin/merkhet-verify')
 	install -m 644 '$(BUILD)/libmerkhet.a' '$(DESTDIR)$(LIBDIR)/libmerkhet.a'
 	install -m 755 '$(BUILD)/libmerkhet.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libmerkhet.so.$(VERSION)'
 	ln -sf 'libmerkhet.so.$(VERSION)' '$(DESTDIR)$(LIBDIR)/libmerkhet.so.$(SOVERSION)'
@@ -180,7 +184,7 @@ clean:
 # --- what those are made of --------------------------------------------------------------------
 
 .PHONY: release-products program tests thread-tests fuzz-programs bench-programs check-build-deps FORCE
-release-products: $(PROGRAM) $(BUILD)/libmerkhet.a $(BUILD)/libmerkhet.so
+release-products: $(PROGRAM) $(VERIFY) $(BUILD)/libmerkhet.a $(BUILD)/libmerkhet.so
 program: $(if $(CLI_SRC),$(O)/merkhet) $(O)/libmk.a
 tests: $(TEST_BIN)
 thread-tests: $(THREAD_BIN)
@@ -218,6 +222,10 @@ $(O)/merkhet: $(CLI_OBJ) $(O)/libmk.a
 $(BUILD)/merkhet: $(O)/merkhet
 	$(call say,COPY)
 	$(Q)cp $< $@
+
+$(BUILD)/merkhet-verify: $(VERIFY_OBJ)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wl,--gc-sections -o $@ $(VERIFY_OBJ) $(LDLIBS)
 
 # The public libraries show what the public header declares with MK_API, and nothing else. The
 # shared one is told by a version script; the static one is linked into a single object whose

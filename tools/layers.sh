@@ -9,9 +9,10 @@
 set -eu
 
 # Lowest first; a folder may include itself and what stands to its left. `load` reads foreign files
-# into write batches, so it is held to base and store. Files directly in src/ carry out the public
-# header and stand just below the command line.
-order="base store backend load model op plan claim resolve know agent serve eval src cli"
+# into write batches, so it is held to base and store; `claim` and `verify` are the trust base of answers
+# and know base and each other. Files directly in src/ carry out the public header and stand just below
+# the command line.
+order="base store backend load model op plan claim verify resolve know agent serve eval src cli"
 
 if [ "${1:-}" = --order ]; then echo "$order"; exit 0; fi
 root=${1:-$(dirname "$0")/..}
@@ -56,6 +57,8 @@ function breach(why) { print where ": " text "\n  " why; bad = 1 }
     if (header ~ /[_\/]internal\.h$/) { breach("src/" from " may not know the inside of src/" to); next }
     if (!(to in rank)) { breach("there is no folder src/" to); next }
     if (from == "load" && to != "base" && to != "store") { breach("src/load may know src/base and src/store only, not src/" to); next }
+    if (from == "claim" && to != "base") { breach("src/claim may know src/base only, not src/" to); next }
+    if (from == "verify" && to != "base" && to != "claim") { breach("src/verify may know src/base and src/claim only, not src/" to); next }
     if (rank[to] > rank[from]) breach("src/" from " may not know src/" to ", which stands above it")
 }
 END { exit bad }

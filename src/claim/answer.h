@@ -51,6 +51,8 @@ typedef struct mk_answer_report {
     mk_claim_result *claims;
     size_t claim_count;
     double ucr, coverage;
+    mk_str *ids; /* what counts as an identifier in a text about this evidence, sorted */
+    size_t id_count;
     mk_str *uncovered; /* numbers and identifiers of the text that no claim covers */
     size_t uncovered_count;
 } mk_answer_report;
@@ -70,8 +72,11 @@ void mk_answer_report_json(const mk_answer_report *report, mk_buf *out);
 /* ---- the gate ---- */
 
 typedef struct mk_gated {
-    mk_str answer;  /* what may leave: {"text","claims"}, canonical; the text rests on surviving claims only */
+    /* What may leave: {"text","claims"}, canonical; the text rests on surviving claims only. */
+    mk_str answer;
     mk_str dropped; /* [{"id","reason","verdict"}], canonical */
+    /* The same for unverifiable claims when they are not dropped (not strict); they are not in the text. */
+    mk_str unverified;
     bool emitted;   /* false: nothing survived */
     bool qualified; /* some surviving claim is weak, and the text says so */
 } mk_gated;

@@ -33,6 +33,11 @@ typedef struct mk_bundle_check {
 MK_CHECK mk_code mk_bundle_verify(mk_str bundle, const mk_verify_options *options, mk_arena *arena,
                                   mk_bundle_check *out, mk_err *err);
 void mk_bundle_check_json(const mk_bundle_check *check, mk_buf *out);
+/* The same for people: faults, then a line for each claim. Harmless on a
+ * terminal, whatever the bundle holds. */
+void mk_bundle_check_text(const mk_bundle_check *check, mk_buf *out);
+/* Sound, its answer readable, and every claim at least weakly supported. */
+bool mk_bundle_check_holds(const mk_bundle_check *check);
 
 /* The proof for one claim: the claim, the rows it cites, their paths to the root. */
 MK_CHECK mk_code mk_bundle_prove(mk_str bundle, mk_str claim_id, mk_arena *arena, mk_buf *out,

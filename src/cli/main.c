@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 static const mk_command *const tables[] = {
-    mk_commands_store, mk_commands_ingest, mk_commands_replay,
-    mk_commands_log,   mk_commands_write,  mk_commands_call,   mk_commands_synth,
-    mk_commands_bench, mk_commands_mcp,    mk_commands_plan,     mk_commands_trace,
+    mk_commands_store, mk_commands_ingest, mk_commands_replay, mk_commands_log, mk_commands_write,
+    mk_commands_call, mk_commands_synth, mk_commands_bench, mk_commands_mcp, mk_commands_plan,
+    mk_commands_trace, mk_commands_verify,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 #define COMMANDS_MAX 64
@@ -27,9 +27,10 @@ static const mk_option common[] = {
 
 /* In the order in which a newcomer meets them. */
 static const char *const order[] = {
-    "init",   "ingest", "replay", "assert", "retract",  "correct",    "call",    "ops",    "plan check", "plan run", "trace list", "trace show", "trace pin", "trace gc",
-    "digest", "stats",  "log show", "log verify", "log export", "rebuild", "checkpoint", "compact",
-    "synth",  "bench registry", "bench ops", "mcp",
+    "init", "ingest", "replay", "assert", "retract", "correct", "call", "ops", "plan check",
+    "plan run", "trace list", "trace show", "trace pin", "trace gc", "digest", "stats", "log show",
+    "log verify", "log export", "rebuild", "checkpoint", "compact", "verify", "synth",
+    "bench registry", "bench ops", "mcp",
 };
 
 static const mk_command *find_command(const char *name)
