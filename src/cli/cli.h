@@ -39,6 +39,7 @@ struct mk_cli {
 /* ---- the tables of commands, one for each file ---- */
 
 extern const mk_command mk_commands_store[];
+extern const mk_command mk_commands_memory[];
 extern const mk_command mk_commands_ingest[];
 extern const mk_command mk_commands_replay[];
 extern const mk_command mk_commands_log[];
@@ -60,6 +61,10 @@ MK_CHECK mk_code mk_cli__open(mk_cli *cli, const char *dir, mk_open_mode mode, b
 MK_CHECK mk_code mk_cli__close(mk_store *store, mk_code rc, mk_err *err);
 /* The mask that --show asks for; MK_SHOW_USER without it. */
 MK_CHECK mk_code mk_cli__mask(const mk_cli *cli, unsigned *mask, mk_err *err);
+
+/* The model of MERKHET_LLM_URL and its siblings; *out is NULL when there is none. Close it. */
+struct mk_model;
+MK_CHECK mk_code mk_cli__model_open(mk_cli *cli, struct mk_model **out, mk_err *err);
 
 /* ---- output ---- */
 
