@@ -205,6 +205,9 @@ $(O)/%.o: %.c $(O)/flags
 	$(call say,CC  )
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+# The page's style and script are embedded by the assembler, which writes no dependency file.
+$(O)/src/agent/page_assets.o: src/agent/page.css src/agent/page.js
+
 # Every object with all its symbols, for our own programs and tests.
 $(O)/libmk.a: $(LIB_OBJ) $(O)/objects
 	@rm -f $@
