@@ -223,6 +223,25 @@ out:
     return rc;
 }
 
+mk_code mk_ask__at(mk_store *store, const mk_ask_result *planned, mk_tt as_of, const mk_ask_options *options,
+                   mk_objects *objects, mk_arena *arena, mk_ask_result *out, mk_err *err)
+{
+    mk_asking a = {.store = store, .options = options, .objects = objects, .arena = arena, .out = out};
+    mk_code rc;
+    *out = (mk_ask_result){.question = planned->question,
+                           .planner = planned->planner,
+                           .understood = planned->understood,
+                           .plan = planned->plan};
+    MK_TRY(rc, mk_ask__open_view(&a, as_of, err));
+    if (!out->abstained)
+        MK_TRY(rc, check_plan(&a, err));
+    if (!out->abstained)
+        MK_TRY(rc, mk_ask__answer(&a, err));
+out:
+    mk_view_close(a.view);
+    return rc;
+}
+
 mk_code mk_ask_examples(mk_store *store, const mk_ask_options *options, mk_arena *arena,
                         mk_str questions[MK_ASK_EXAMPLES], size_t *count, mk_err *err)
 {

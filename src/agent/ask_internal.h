@@ -26,6 +26,11 @@ MK_CHECK mk_code mk_ask__open_view(mk_asking *a, mk_tt as_of, mk_err *err);
 /* Runs out->plan, reports, verifies, gates. A run or answer that fails is an abstention. */
 MK_CHECK mk_code mk_ask__answer(mk_asking *a, mk_err *err);
 
+/* Answers with the plan of `planned` at another belief; nothing is planned again. `as_of` is not 0. */
+MK_CHECK mk_code mk_ask__at(mk_store *store, const mk_ask_result *planned, mk_tt as_of,
+                            const mk_ask_options *options, mk_objects *objects, mk_arena *arena,
+                            mk_ask_result *out, mk_err *err);
+
 /* An object as claims want it. ctx is a mk_objects. */
 mk_code mk_ask__get(void *ctx, const char *digest, mk_arena *arena, mk_str *text, mk_err *err);
 

@@ -7,7 +7,7 @@
 
 #include "base/timetext.h"
 
-enum { MARKS_MAX = 400, WIDTH = 860, LEFT = 178, RIGHT = 30, TOP = 22, PLOT = 170, BOTTOM = 48 };
+enum { MARKS_MAX = 400, WIDTH = 860, LEFT = 196, RIGHT = 30, TOP = 22, PLOT = 170, BOTTOM = 48 };
 
 typedef struct mark {
     const char *class; /* "version", "asked" */
@@ -97,6 +97,15 @@ static void collect(mk_html *page, chart *c)
     }
 }
 
+/* A single instant lies in the middle of its axis. */
+static void give_room(int64_t *min, int64_t *max)
+{
+    if (*min == *max) {
+        *min -= 1;
+        *max += 1;
+    }
+}
+
 /* ---- drawing ---- */
 
 /* Where `us` lies in [min, max], on a stretch of `size`; ends that are not known lie on the edge. */
@@ -158,7 +167,7 @@ static void put_label(mk_buf *out, double x, double y, const char *anchor, int64
     mk_buf_z(out, "</text>");
 }
 
-static void put_axes(const chart *c, mk_buf *out)
+static void put_axes(const chart *c, bool one_belief, mk_buf *out)
 {
     const double base = TOP + PLOT, now = y_of(c, c->as_of);
     mk_buf_printf(out, "<path class=axis d=\"M%d %dV%dH%d\"/>", LEFT, TOP - 8, TOP + PLOT, WIDTH - RIGHT + 10);
@@ -167,7 +176,7 @@ static void put_axes(const chart *c, mk_buf *out)
     mk_buf_printf(out, "<text class=name x=\"%d\" y=\"%d\" text-anchor=middle>valid time →</text>",
                   (LEFT + WIDTH - RIGHT) / 2, TOP + PLOT + 34);
     mk_buf_printf(out, "<text class=name x=\"%d\" y=\"%d\">↑ transaction time</text>", 4, TOP - 8);
-    if (c->tt_min < c->tt_max && y_of(c, c->tt_min) - now > 14)
+    if (!one_belief && y_of(c, c->tt_min) - now > 14)
         put_label(out, LEFT - 8, y_of(c, c->tt_min) + 4, "end", c->tt_min);
     mk_buf_z(out, "<line class=belief");
     put_number(out, "x1", LEFT);
@@ -178,13 +187,13 @@ static void put_axes(const chart *c, mk_buf *out)
     put_label(out, LEFT - 8, now + 4, "end", c->as_of);
 }
 
-static void put_chart(const chart *c, mk_buf *out)
+static void put_chart(const chart *c, bool one_belief, mk_buf *out)
 {
     mk_buf_printf(out,
                   "<div class=scroll><svg class=times width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=img "
                   "aria-label=\"%zu intervals on valid time and transaction time\">",
                   WIDTH, TOP + PLOT + BOTTOM, WIDTH, TOP + PLOT + BOTTOM, c->count);
-    put_axes(c, out);
+    put_axes(c, one_belief, out);
     for (size_t i = 0; i < c->count; i++)
         put_mark(c, &c->marks[i], out);
     mk_buf_z(out, "</svg></div>");
@@ -206,8 +215,12 @@ void mk_html__time_axes(mk_html *page)
     mk_html__time(page->out, c.as_of);
     mk_buf_z(page->out, ", the dashed line. <span class=\"key version\"></span> versions found, "
                         "<span class=\"key asked\"></span> times asked about.</p>");
-    if (c.count != 0 && c.vt_min <= c.vt_max && c.tt_min <= c.tt_max)
-        put_chart(&c, page->out);
+    if (c.count != 0 && c.vt_min <= c.vt_max && c.tt_min <= c.tt_max) {
+        const bool one_belief = c.tt_min == c.tt_max;
+        give_room(&c.vt_min, &c.vt_max);
+        give_room(&c.tt_min, &c.tt_max);
+        put_chart(&c, one_belief, page->out);
+    }
     if (c.left_out != 0)
         mk_buf_printf(page->out, "<p class=more>%zu more intervals are not drawn.</p>", c.left_out);
     mk_buf_z(page->out, "</section>\n");
