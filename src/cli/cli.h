@@ -31,6 +31,7 @@ struct mk_cli {
     bool out_is_terminal;
     bool err_is_terminal;
     bool colour; /* on standard output */
+    bool refused; /* set by a command whose result says no: exit status 1, and no error to print */
     _Atomic bool progress_shown; /* warnings come from the store's threads */
     int64_t progress_last_us;
     const mk_alloc *alloc;
@@ -49,6 +50,9 @@ extern const mk_command mk_commands_synth[];
 extern const mk_command mk_commands_bench[];
 extern const mk_command mk_commands_mcp[];
 extern const mk_command mk_commands_plan[];
+extern const mk_command mk_commands_ask[];
+extern const mk_command mk_commands_demo[];
+extern const mk_command mk_commands_replay_bundle[];
 
 /* ---- the store ---- */
 
