@@ -186,7 +186,7 @@ out:
 /* The window that the refusal offers, from its own JSON. */
 static mk_code offered_window(const mk_json *error, int64_t *t_a, int64_t *t_b, mk_err *err)
 {
-    const mk_json *offers = mk_json_get(mk_json_get(error, "details"), "offers");
+    const mk_json *offers = mk_json_get(mk_json_get(error, "details"), "counter_offers");
     for (size_t i = 0; offers != NULL && offers->kind == MK_JSON_ARRAY && i < offers->n; i++) {
         const mk_json *value = mk_json_get(&offers->items[i], "value");
         const mk_json *a = mk_json_get(value, "t_a"), *b = mk_json_get(value, "t_b");
