@@ -40,10 +40,9 @@ static const char team[] =
     "{\"src\":\"grace\",\"dst\":\"alan\",\"rel_type\":\"MESSAGE\",\"vt_s\":\"2024-05-21T08:15:00Z\"},"
     "{\"src\":\"alan\",\"dst\":\"barbara\",\"rel_type\":\"MESSAGE\",\"vt_s\":\"2024-05-29T14:45:00Z\"},"
     "{\"src\":\"ada\",\"dst\":\"barbara\",\"rel_type\":\"MESSAGE\",\"vt_s\":\"2024-06-03T11:00:00Z\"}]}\n";
-/* What is learned later: one more message of May had been overlooked. */
-static const char late[] =
-    "{\"op\":\"assert_edge\",\"src\":\"ada\",\"dst\":\"barbara\",\"rel_type\":\"MESSAGE\",\"disc\":\"found\","
-    "\"vt_s\":\"2024-05-30T09:00:00Z\",\"vt_e\":\"2024-05-30T09:00:00.000001Z\"}\n";
+/* What turns out later: this message of theirs was never sent. */
+#define WRONG_DISC "#2"
+#define WRONG_TIME "2024-05-17T16:00:00Z"
 
 #define QUESTION "How many MESSAGE events did ada send in May 2024?"
 
@@ -171,7 +170,6 @@ static mk_code ask_first(demo *d, mk_err *err)
     mk_code rc;
     MK_TRY(rc, say(d, "1. Facts with the time they hold; the store adds when it learned them", err));
     MK_TRY(rc, put_file(d, "team.jsonl", team, err));
-    MK_TRY(rc, put_file(d, "late.jsonl", late, err));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "ingest", "team.jsonl", "--store", "team"));
     MK_TRY(rc, say(d, "2. A question in words; every claim of the answer is looked up in the results", err));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "ask", QUESTION, "--store", "team"));
@@ -231,8 +229,10 @@ static mk_code correct(demo *d, mk_err *err)
     char before[24], after[24], path[PATH_SIZE + 64];
     mk_store *store = NULL;
     mk_code rc;
-    MK_TRY(rc, say(d, "4. Something is learned later. Nothing is overwritten: both beliefs can be asked", err));
-    MK_TRY(rc, RUN(d, 0, err, "merkhet", "ingest", "late.jsonl", "--store", "team", "--source", "audit"));
+    MK_TRY(rc, say(d, "4. A correction: one message was never sent. Nothing is overwritten, both beliefs can be asked", err));
+    MK_TRY(rc, RUN(d, 0, err, "merkhet", "retract", "--edge", "ada", "MESSAGE", "grace", "--disc", WRONG_DISC, "--at",
+                   WRONG_TIME, "--store", "team", "--source", "audit"));
+    MK_TRY(rc, RUN(d, 0, err, "merkhet", "ask", QUESTION, "--store", "team"));
     snprintf(before, sizeof before, "%lld", (long long)d->before);
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "ask", QUESTION, "--store", "team", "--as-of-tt", before));
     MK_TRY(rc, mk_cli__open(d->cli, path_of(d, "team", path), MK_OPEN_READER, false, &store, err));
@@ -251,8 +251,8 @@ static mk_code tamper(demo *d, mk_err *err)
                         "answer.json", "--html", "answer.html"));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "verify", "answer.json"));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "replay-bundle", "answer.json", "--store", "team"));
-    MK_TRY(rc, say(d, "   Now somebody makes a 5 of the 4:", err));
-    MK_TRY(rc, RUN(d, 0, err, "sed", "-i", "s/\"value\":4/\"value\":5/", "answer.json"));
+    MK_TRY(rc, say(d, "   Now somebody wants the old number back:", err));
+    MK_TRY(rc, RUN(d, 0, err, "sed", "-i", "s/\"value\":2/\"value\":3/", "answer.json"));
     rc = RUN(d, 1, err, "merkhet", "verify", "answer.json");
 out:
     return rc;
