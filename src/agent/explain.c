@@ -278,11 +278,29 @@ out:
 /* Before 1970 nothing was believed, and 0 would mean "now". */
 static mk_tt not_zero(mk_tt tt) { return (mk_tt){tt.us > 0 ? tt.us : 1}; }
 
+mk_code mk_explain__planned(mk_store *store, mk_tt before, mk_tt after, const mk_ask_options *options,
+                            mk_objects *objects, mk_arena *arena, mk_explanation *out, mk_err *err)
+{
+    timeline t = {.store = store, .options = options, .objects = objects, .arena = arena, .out = out};
+    mk_code rc;
+    MK_TRY(rc, mk_ask__at(store, &out->after, not_zero(before), options, objects, arena, &out->before, err));
+    out->causes = mk_arena_get(arena, CAUSES_MAX * sizeof *out->causes);
+    if (out->causes == NULL) {
+        rc = mk_fail_nomem(err);
+        goto out;
+    }
+    MK_TRY(rc, mk_history_times(store, before, after, arena, &t.times, &t.count, err));
+    out->transactions = t.count;
+    MK_TRY(rc, compare_claims(&t, err));
+    rc = look_between(&t, err);
+out:
+    return rc;
+}
+
 mk_code mk_explain_diff(mk_store *store, mk_str question, mk_tt before, mk_tt after,
                         const mk_ask_options *options, mk_objects *objects, mk_arena *arena,
                         mk_explanation *out, mk_err *err)
 {
-    timeline t = {.store = store, .options = options, .objects = objects, .arena = arena, .out = out};
     mk_ask_options at_after = *options;
     mk_code rc;
     *out = (mk_explanation){.all_causes = true};
@@ -295,18 +313,8 @@ mk_code mk_explain_diff(mk_store *store, mk_str question, mk_tt before, mk_tt af
     at_after.as_of = not_zero(after);
     MK_TRY(rc, mk_ask(store, question, &at_after, objects, arena, &out->after, err));
     out->before = out->after;
-    if (out->after.plan.n == 0)
-        goto out;
-    MK_TRY(rc, mk_ask__at(store, &out->after, not_zero(before), options, objects, arena, &out->before, err));
-    out->causes = mk_arena_get(arena, CAUSES_MAX * sizeof *out->causes);
-    if (out->causes == NULL) {
-        rc = mk_fail_nomem(err);
-        goto out;
-    }
-    MK_TRY(rc, mk_history_times(store, before, after, arena, &t.times, &t.count, err));
-    out->transactions = t.count;
-    MK_TRY(rc, compare_claims(&t, err));
-    rc = look_between(&t, err);
+    if (out->after.plan.n != 0)
+        rc = mk_explain__planned(store, before, after, options, objects, arena, out, err);
 out:
     return rc;
 }

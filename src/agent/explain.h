@@ -46,6 +46,11 @@ MK_CHECK mk_code mk_explain_diff(mk_store *store, mk_str question, mk_tt before,
                                  const mk_ask_options *options, mk_objects *objects, mk_arena *arena,
                                  mk_explanation *out, mk_err *err);
 
+/* The same once out->after holds the answer at `after` and its plan. */
+MK_CHECK mk_code mk_explain__planned(mk_store *store, mk_tt before, mk_tt after,
+                                     const mk_ask_options *options, mk_objects *objects, mk_arena *arena,
+                                     mk_explanation *out, mk_err *err);
+
 /* {"after","before","causes","changed","claims","complete","question","transactions"}, canonical; after and before
  * as mk_ask_json. */
 MK_CHECK mk_code mk_explain_json(const mk_explanation *explanation, mk_arena *arena, mk_buf *out,
