@@ -83,8 +83,10 @@ mk_code mk_ask__open_view(mk_asking *a, mk_tt as_of, mk_err *err)
     a->view = NULL;
     /* A belief that is still to come is the newest one: pinned, so that the answer stays the same. */
     a->out->as_of_tt = as_of.us == 0 || as_of.us > last.us ? last.us : as_of.us;
-    MK_TRY(rc, mk_view_at(a->store, a->out->as_of_tt == 0 ? (mk_tt){MK_OPEN_END} : (mk_tt){a->out->as_of_tt},
-                          a->options->mask, &a->view, err));
+    /* What can be asked instead is not to be found where nothing was believed. */
+    const bool newest = a->out->abstained || a->out->as_of_tt == 0;
+    MK_TRY(rc, mk_view_at(a->store, newest ? (mk_tt){MK_OPEN_END} : (mk_tt){a->out->as_of_tt}, a->options->mask,
+                          &a->view, err));
 out:
     return rc;
 }
