@@ -1,7 +1,8 @@
 /* ask.c — from a question to a plan that may run. Layer: agent.
  *
  * States of one question: read, planned, checked, run, verified, gated. Every state but the last can end in
- * an abstention; none is skipped. What comes after the check is in ask_answer.c. */
+ * an abstention; none is skipped. What comes after the check is in ask_answer.c, a model's part in
+ * ask_model.c. */
 #include "agent/ask_internal.h"
 
 #include <stdarg.h>
@@ -65,8 +66,8 @@ static mk_code check_belief(mk_asking *a, mk_tt as_of, mk_err *err)
     asked_text[mk_time_text(asked_text, as_of.us)] = '\0';
     last_text[mk_time_text(last_text, last.us)] = '\0';
     rc = mk_ask__miss(a, err,
-                      "nothing was believed yet at %lld (%s): beliefs begin at %lld (%s) and the newest is of "
-                      "%lld (%s)",
+                      "nothing was believed yet at %lld (%s): beliefs begin at %lld (%s) and the newest "
+                      "is of %lld (%s)",
                       (long long)as_of.us, asked_text, (long long)first.us, first_text, (long long)last.us,
                       last_text);
 out:
@@ -85,8 +86,8 @@ mk_code mk_ask__open_view(mk_asking *a, mk_tt as_of, mk_err *err)
     a->out->as_of_tt = as_of.us == 0 || as_of.us > last.us ? last.us : as_of.us;
     /* What can be asked instead is not to be found where nothing was believed. */
     const bool newest = a->out->abstained || a->out->as_of_tt == 0;
-    MK_TRY(rc, mk_view_at(a->store, newest ? (mk_tt){MK_OPEN_END} : (mk_tt){a->out->as_of_tt}, a->options->mask,
-                          &a->view, err));
+    MK_TRY(rc, mk_view_at(a->store, newest ? (mk_tt){MK_OPEN_END} : (mk_tt){a->out->as_of_tt},
+                          a->options->mask, &a->view, err));
 out:
     return rc;
 }
@@ -107,7 +108,7 @@ static mk_code take_named_belief(mk_asking *a, const mk_offline_result *plan, mk
 
 /* ---- plans ---- */
 
-static mk_code check_plan(mk_asking *a, mk_err *err)
+mk_code mk_ask__check(mk_asking *a, mk_err *err)
 {
     mk_view_stats stats;
     mk_code rc;
@@ -121,6 +122,7 @@ static mk_code check_plan(mk_asking *a, mk_err *err)
                                            .allowed_count = a->options->allowed_count,
                                            .no_contracts = a->options->no_contracts};
     MK_TRY(rc, mk_plan_check(a->out->plan, &options, a->arena, &a->checked, err));
+    a->out->first_valid = a->checked.valid;
     if (a->checked.valid)
         goto out;
     for (size_t i = 0; rc == MK_OK && i < a->checked.violation_count; i++) {
@@ -135,7 +137,7 @@ out:
     return rc;
 }
 
-static mk_code plan_offline(mk_asking *a, mk_err *err)
+static mk_code answer_offline(mk_asking *a, mk_err *err)
 {
     const mk_offline_options options = {.allowed = a->options->allowed,
                                         .allowed_count = a->options->allowed_count,
@@ -159,14 +161,43 @@ static mk_code plan_offline(mk_asking *a, mk_err *err)
     if (out->abstained)
         goto out;
     out->plan = plan.plan;
-    rc = check_plan(a, err);
+    MK_TRY(rc, mk_ask__check(a, err));
+    if (!out->abstained)
+        rc = mk_ask__answer(a, err);
 out:
     return rc;
 }
 
-static mk_code make_plan(mk_asking *a, mk_err *err)
+/* A model that was asked for by name and fails is an error. One that is only configured is a help: without it
+ * the question is still read, and the result says by whom. */
+static mk_code plan_and_answer(mk_asking *a, mk_err *err)
 {
-    return plan_offline(a, err);
+    mk_ask_result *out = a->out;
+    const mk_ask_result before = *out;
+    mk_err why;
+    if (a->options->planner == MK_PLANNER_OFFLINE)
+        return answer_offline(a, err);
+    if (a->options->model == NULL && a->options->planner == MK_PLANNER_MODEL) {
+        mk_fail(err, MK_E_MODEL, "no model is configured");
+        mk_err_hint(err, "set MERKHET_LLM_URL and MERKHET_LLM_MODEL, or use the offline planner");
+        mk_err_reason(err, "unreachable");
+        return MK_E_MODEL;
+    }
+    if (a->options->model == NULL) {
+        out->note = MK_STR("no model is configured, so the offline planner read the question");
+        return answer_offline(a, err);
+    }
+    const mk_code rc = mk_ask__with_model(a, &why);
+    if (rc != MK_E_MODEL || a->options->planner == MK_PLANNER_MODEL) {
+        if (rc != MK_OK && err != NULL)
+            *err = why;
+        return rc;
+    }
+    *out = before;
+    out->note = mk_arena_copy(a->arena, mk_str_of(why.message));
+    if (out->note.p == NULL)
+        return mk_fail_nomem(err);
+    return answer_offline(a, err);
 }
 
 /* ---- asking ---- */
@@ -195,7 +226,7 @@ static mk_code check_question(mk_str question, mk_err *err)
 static mk_code add_examples(mk_asking *a, mk_err *err)
 {
     mk_ask_result *out = a->out;
-    if (!out->abstained || a->view == NULL)
+    if (!out->abstained || a->view == NULL || a->options->no_examples)
         return MK_OK;
     return mk_offline_examples(a->store, a->view, a->arena, MK_ASK_EXAMPLES, out->examples,
                                &out->example_count, err);
@@ -215,9 +246,7 @@ mk_code mk_ask(mk_store *store, mk_str question, const mk_ask_options *options, 
     }
     MK_TRY(rc, mk_ask__open_view(&a, options->as_of, err));
     if (!out->abstained)
-        MK_TRY(rc, make_plan(&a, err));
-    if (!out->abstained)
-        MK_TRY(rc, mk_ask__answer(&a, err));
+        MK_TRY(rc, plan_and_answer(&a, err));
     MK_TRY(rc, add_examples(&a, err));
     mk_ask__event(&a, MK_ASK_DONE, MK_STR(""), MK_STR(""), !out->abstained, 0);
 out:
@@ -236,7 +265,7 @@ mk_code mk_ask__at(mk_store *store, const mk_ask_result *planned, mk_tt as_of, c
                            .plan = planned->plan};
     MK_TRY(rc, mk_ask__open_view(&a, as_of, err));
     if (!out->abstained)
-        MK_TRY(rc, check_plan(&a, err));
+        MK_TRY(rc, mk_ask__check(&a, err));
     if (!out->abstained)
         MK_TRY(rc, mk_ask__answer(&a, err));
 out:
@@ -250,8 +279,8 @@ mk_code mk_ask_examples(mk_store *store, const mk_ask_options *options, mk_arena
     mk_view *view = NULL;
     mk_code rc;
     *count = 0;
-    MK_TRY(rc, mk_view_at(store, options->as_of.us == 0 ? (mk_tt){MK_OPEN_END} : options->as_of, options->mask,
-                          &view, err));
+    MK_TRY(rc, mk_view_at(store, options->as_of.us == 0 ? (mk_tt){MK_OPEN_END} : options->as_of,
+                          options->mask, &view, err));
     rc = mk_offline_examples(store, view, arena, MK_ASK_EXAMPLES, questions, count, err);
 out:
     mk_view_close(view);

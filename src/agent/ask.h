@@ -9,6 +9,7 @@
 
 #include "claim/answer.h"
 #include "claim/bundle.h"
+#include "model/model.h"
 #include "plan/run.h"
 
 #define MK_ASK_EXAMPLES 5 /* questions shown beside an abstention */
@@ -43,6 +44,7 @@ typedef void mk_ask_event_fn(void *ctx, const mk_ask_event *event);
 /* All members may be zero. */
 typedef struct mk_ask_options {
     mk_planner planner;
+    mk_model *model; /* NULL: none is configured */
     mk_tt as_of; /* belief time; 0: the one that the question names, else what is believed now */
     unsigned mask;
     const mk_str *allowed; /* identifiers that came with the question, beside those written in it */
@@ -52,7 +54,8 @@ typedef struct mk_ask_options {
     int64_t wall_us; /* for running the plan; 0: MK_PLAN_WALL_US */
     unsigned threads;
     bool strict;     /* the gate drops what cannot be verified */
-    bool no_contracts, no_completeness, no_gate; /* ablations */
+    bool no_contracts, no_completeness, no_gate, no_memory; /* ablations */
+    bool no_examples; /* an abstention lists none: they cost reading the store */
     const mk_clock *clock;
     const atomic_bool *cancelled;
     mk_ask_event_fn *event;
@@ -64,6 +67,7 @@ typedef struct mk_ask_result {
     mk_str question;
     const char *planner; /* "offline" or "model": who made the plan */
     bool abstained;      /* then `missing` says why, and `examples` what could be asked */
+    mk_str note;         /* why it was not the planner that was asked for; n 0: it was */
     mk_str understood;   /* the reading as a sentence */
     mk_str *missing;
     size_t missing_count;
@@ -79,6 +83,8 @@ typedef struct mk_ask_result {
     mk_str answer_kind;    /* "count", "entity_set", ... */
     const mk_json *value;  /* NULL unless a claim about it stands */
     mk_str prompts;        /* JSON list of what a model was shown and said; n 0: no model */
+    size_t attempts;       /* plans that a model wrote */
+    bool first_valid;      /* the first plan, of whichever planner, passed the check as it was */
     int64_t as_of_tt;
     bool complete; /* the value and all claims rest on whole results */
 } mk_ask_result;

@@ -5,6 +5,7 @@
  * is that of the gated answer and not of what it was made from. */
 #include "agent/ask_internal.h"
 
+#include "agent/report.h"
 #include "op/call.h"
 
 /* ---- evidence ---- */
@@ -55,7 +56,7 @@ static void forward_event(void *ctx, const mk_run_event *event)
         mk_ask__event(a, MK_ASK_STEP_FINISHED, event->step_id, event->op, event->ok, event->rows);
 }
 
-static mk_code run_plan(mk_asking *a, mk_err *err)
+mk_code mk_ask__run(mk_asking *a, const mk_json **trace, mk_err *err)
 {
     const mk_ask_options *o = a->options;
     const mk_plan_run_options options = {.as_of = {a->out->as_of_tt},
@@ -69,7 +70,14 @@ static mk_code run_plan(mk_asking *a, mk_err *err)
                                          .cancelled = o->cancelled,
                                          .event = forward_event,
                                          .event_ctx = a};
-    return mk_plan_run(a->store, &a->checked.plan, &options, a->objects, a->arena, &a->out->trace, err);
+    mk_json *tree = NULL;
+    mk_code rc;
+    MK_TRY(rc, mk_plan_run(a->store, &a->checked.plan, &options, a->objects, a->arena, &a->out->trace, err));
+    a->out->as_of_tt = a->out->trace.as_of_tt;
+    rc = mk_json_parse(a->arena, a->out->trace.json, NULL, &tree, err);
+    *trace = tree;
+out:
+    return rc;
 }
 
 static mk_str text_of(const mk_json *object, const char *key)
@@ -103,28 +111,28 @@ static mk_code miss_failures(mk_asking *a, const mk_json *trace, mk_err *err)
 
 /* ---- verifying ---- */
 
-static mk_code verify_and_gate(mk_asking *a, mk_str answer, mk_err *err)
+static mk_verify_options verify_options(const mk_asking *a)
+{
+    return (mk_verify_options){.strict = a->options->strict, .no_completeness = a->options->no_completeness};
+}
+
+static mk_code verify_and_gate(mk_asking *a, mk_str answer, mk_evidence *evidence, mk_err *err)
 {
     mk_ask_result *out = a->out;
-    const mk_verify_options options = {.strict = a->options->strict,
-                                       .no_completeness = a->options->no_completeness};
+    const mk_verify_options options = verify_options(a);
     mk_answer_report first;
-    mk_evidence *evidence;
     mk_code rc;
-    MK_TRY(rc, mk_evidence_open(out->trace.json, mk_ask__get, a->objects, reexecute, a, a->arena, &evidence,
-                                err));
     MK_TRY(rc, mk_answer_verify(answer, evidence, &options, a->arena, &first, err));
     for (size_t i = 0; i < first.claim_count; i++)
         mk_ask__event(a, MK_ASK_CLAIM_CHECKED, first.claims[i].id,
                       mk_str_of(mk_verdict_name(first.claims[i].verdict)),
                       first.claims[i].verdict <= MK_WEAKLY_SUPPORTED, 0);
+    out->report = first;
     if (a->options->no_gate) {
         out->gated = (mk_gated){.answer = answer, .dropped = MK_STR("[]"), .emitted = true};
-        out->report = first;
         goto out;
     }
     MK_TRY(rc, mk_answer_gate(&first, &options, a->arena, &out->gated, err));
-    out->report = first;
     if (out->gated.emitted)
         MK_TRY(rc, mk_answer_verify(out->gated.answer, evidence, &options, a->arena, &out->report, err));
 out:
@@ -146,17 +154,37 @@ static mk_code miss_claims(mk_asking *a, mk_err *err)
     return rc;
 }
 
-mk_code mk_ask__answer(mk_asking *a, mk_err *err)
+/* What a model was shown and said while planning and while reporting, as one list. */
+static mk_code add_prompts(mk_asking *a, mk_str more, mk_err *err)
+{
+    mk_str *all = &a->out->prompts;
+    if (more.n <= 2 || all->n <= 2) {
+        *all = all->n <= 2 ? more : *all;
+        return MK_OK;
+    }
+    char *joined = mk_arena_get(a->arena, all->n + more.n);
+    if (joined == NULL)
+        return mk_fail_nomem(err);
+    memcpy(joined, all->p, all->n - 1);
+    joined[all->n - 1] = ',';
+    memcpy(joined + all->n, more.p + 1, more.n - 1);
+    *all = (mk_str){joined, all->n + more.n - 1};
+    return MK_OK;
+}
+
+mk_code mk_ask__report(mk_asking *a, const mk_json *trace, mk_model *model, mk_err *err)
 {
     mk_ask_result *out = a->out;
-    mk_json *trace;
-    mk_str answer;
+    const mk_report_options options = {.model = model, .verify = verify_options(a)};
+    mk_evidence *evidence;
+    mk_report report;
     mk_code rc;
-    MK_TRY(rc, run_plan(a, err));
-    out->as_of_tt = out->trace.as_of_tt;
-    MK_TRY(rc, mk_json_parse(a->arena, out->trace.json, NULL, &trace, err));
-    MK_TRY(rc, mk_answer_mechanical(a->checked.plan.json, trace, MK_ANSWERS_OURS, a->arena, &answer, err));
-    MK_TRY(rc, verify_and_gate(a, answer, err));
+    MK_TRY(rc, mk_evidence_open(out->trace.json, mk_ask__get, a->objects, reexecute, a, a->arena, &evidence,
+                                err));
+    MK_TRY(rc, mk_report_write(out->question, a->checked.plan.json, trace, a->objects, evidence, &options,
+                               a->arena, &report, err));
+    MK_TRY(rc, add_prompts(a, report.record, err));
+    MK_TRY(rc, verify_and_gate(a, report.answer, evidence, err));
     out->ran = true;
     if (out->trace.answer == NULL) {
         rc = miss_failures(a, trace, err);
@@ -170,6 +198,16 @@ mk_code mk_ask__answer(mk_asking *a, mk_err *err)
     out->value = out->trace.answer;
     const mk_json *gaps = out->trace.answer_gaps;
     out->complete = !out->gated.qualified && (gaps == NULL || gaps->n == 0);
+out:
+    return rc;
+}
+
+mk_code mk_ask__answer(mk_asking *a, mk_err *err)
+{
+    const mk_json *trace;
+    mk_code rc;
+    MK_TRY(rc, mk_ask__run(a, &trace, err));
+    rc = mk_ask__report(a, trace, NULL, err);
 out:
     return rc;
 }

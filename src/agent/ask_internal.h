@@ -20,10 +20,20 @@ MK_CHECK mk_code mk_ask__miss(mk_asking *a, mk_err *err, const char *fmt, ...) M
 void mk_ask__event(const mk_asking *a, mk_ask_event_kind kind, mk_str name, mk_str detail, bool ok,
                    uint64_t rows);
 
+/* The static check of out->plan into a->checked; violations are an abstention. */
+MK_CHECK mk_code mk_ask__check(mk_asking *a, mk_err *err);
+/* A model plans, is told what was wrong, and plans again; then as mk_ask__answer. MK_E_MODEL. */
+MK_CHECK mk_code mk_ask__with_model(mk_asking *a, mk_err *err);
+
 /* Opens the view at options->as_of. A belief time before the first transaction is an abstention. */
 MK_CHECK mk_code mk_ask__open_view(mk_asking *a, mk_tt as_of, mk_err *err);
 
-/* Runs out->plan, reports, verifies, gates. A run or answer that fails is an abstention. */
+/* Runs the checked plan: out->trace, and `trace` as a tree. */
+MK_CHECK mk_code mk_ask__run(mk_asking *a, const mk_json **trace, mk_err *err);
+/* Reports what was run, verifies, gates. An answer that does not stand is an abstention. `model` writes the
+ * report; NULL: it is mechanical. */
+MK_CHECK mk_code mk_ask__report(mk_asking *a, const mk_json *trace, mk_model *model, mk_err *err);
+/* The two, one after the other, without a model. */
 MK_CHECK mk_code mk_ask__answer(mk_asking *a, mk_err *err);
 
 /* Answers with the plan of `planned` at another belief; nothing is planned again. `as_of` is not 0. */

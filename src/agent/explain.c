@@ -146,7 +146,8 @@ static bool is_named(mk_str texts, mk_str uid, mk_buf *scratch)
 
 static bool op_is_named(const mk_op *op, mk_str texts, mk_buf *scratch)
 {
-    if (is_named(texts, op->uid, scratch) || is_named(texts, op->src, scratch) || is_named(texts, op->dst, scratch))
+    if (is_named(texts, op->uid, scratch) || is_named(texts, op->src, scratch) || is_named(texts, op->dst,
+                                                                                           scratch))
         return true;
     for (size_t i = 0; i < op->event_count && i < EVENTS_SHOWN; i++)
         if (is_named(texts, op->events[i].src, scratch) || is_named(texts, op->events[i].dst, scratch))
@@ -185,7 +186,8 @@ static mk_code describe_cause(timeline *t, mk_cause *cause, mk_str texts, mk_err
     }
     cause->ops_total = record.op_count;
     for (int all = 0; all < 2 && cause->op_count == 0; all++)
-        for (size_t i = 0; i < record.op_count && i < OPS_LOOKED_AT && cause->op_count < MK_EXPLAIN_OPS_MAX; i++)
+        for (size_t i = 0; i < record.op_count && i < OPS_LOOKED_AT &&
+             cause->op_count < MK_EXPLAIN_OPS_MAX; i++)
             if (record.ops[i].kind != MK_OP_UNKNOWN && (all || op_is_named(&record.ops[i], texts, &scratch)))
                 MK_TRY(rc, op_text(t->arena, &record.ops[i], &scratch, &cause->ops[cause->op_count++], err));
 out:
@@ -205,7 +207,8 @@ static const mk_claim_result *same_claim(const mk_ask_result *result, const mk_c
     return NULL;
 }
 
-static mk_code claim_change(timeline *t, const mk_claim_result *before, const mk_claim_result *after, mk_err *err)
+static mk_code claim_change(timeline *t, const mk_claim_result *before, const mk_claim_result *after,
+                            mk_err *err)
 {
     const mk_claim_result *any = before != NULL ? before : after;
     const mk_json *from = mk_json_get(any->claim, "from");
@@ -347,7 +350,8 @@ static void put_change(const mk_claim_change *change, mk_buf *out)
     mk_buf_str(out, change->before.n != 0 ? change->before : MK_STR("null"));
     mk_buf_z(out, ",\"id\":");
     mk_canon_string(out, change->id);
-    mk_buf_printf(out, ",\"verdict_after\":%s%s%s,\"verdict_before\":%s%s%s}", is ? "\"" : "", is ? is : "null",
+    mk_buf_printf(out, ",\"verdict_after\":%s%s%s,\"verdict_before\":%s%s%s}", is ? "\"" : "",
+                  is ? is : "null",
                   is ? "\"" : "", was ? "\"" : "", was ? was : "null", was ? "\"" : "");
 }
 

@@ -1,9 +1,9 @@
 /* explain.h — one question at two beliefs: what changed, and which transactions changed it. Layer: agent.
  *
  * The same plan is run at both times. Where a value differs, the transactions between are bisected with the
- * plan itself as the test, so a named cause is not a guess from what it wrote: the belief just before it gives
- * the one value, the belief just after it the other. Changes that were undone again between two looks stay
- * unseen, as they do not explain a difference. Source: agent spec, 18.12. */
+ * plan itself as the test, so a named cause is not a guess from what it wrote: the belief just before it
+ * gives the one value, the belief just after it the other. Changes that were undone again between two
+ * looks stay unseen, as they do not explain a difference. Source: agent spec, 18.12. */
 #ifndef MK_AGENT_EXPLAIN_H
 #define MK_AGENT_EXPLAIN_H
 
@@ -51,8 +51,8 @@ MK_CHECK mk_code mk_explain__planned(mk_store *store, mk_tt before, mk_tt after,
                                      const mk_ask_options *options, mk_objects *objects, mk_arena *arena,
                                      mk_explanation *out, mk_err *err);
 
-/* {"after","before","causes","changed","claims","complete","question","transactions"}, canonical; after and before
- * as mk_ask_json. */
+/* {"after","before","causes","changed","claims","complete","question","transactions"}, canonical; after
+ * and before as mk_ask_json. */
 MK_CHECK mk_code mk_explain_json(const mk_explanation *explanation, mk_arena *arena, mk_buf *out,
                                  mk_err *err);
 

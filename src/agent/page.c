@@ -78,7 +78,8 @@ static void put_facts(mk_html *page)
 {
     mk_buf *out = page->out;
     const mk_json *complete = mk_json_get(page->ask, "complete");
-    const mk_str understood = mk_html__member(page->ask, "understood"), trace = mk_html__member(page->ask, "trace");
+    const mk_str understood = mk_html__member(page->ask, "understood"), trace = mk_html__member(page->ask,
+                                                                                                "trace");
     int64_t as_of;
     mk_buf_z(out, "<dl>");
     if (understood.n != 0) {
@@ -107,10 +108,12 @@ static void put_facts(mk_html *page)
 static void put_answer(mk_html *page)
 {
     mk_buf *out = page->out;
-    const mk_json *answer = mk_json_get(page->ask, "answer"), *gaps = mk_html__list(page->trace, "answer_gaps");
+    const mk_json *answer = mk_json_get(page->ask, "answer"), *gaps = mk_html__list(page->trace,
+                                                                                    "answer_gaps");
     mk_buf_z(out, "<header><p class=eyebrow>Question</p><h1>");
     mk_html__text(out, mk_html__member(page->ask, "question"));
-    mk_buf_z(out, "</h1></header>\n<section class=answer aria-labelledby=h-answer><h2 id=h-answer>Answer</h2>");
+    mk_buf_z(out,
+             "</h1></header>\n<section class=answer aria-labelledby=h-answer><h2 id=h-answer>Answer</h2>");
     if (answer != NULL && answer->kind == MK_JSON_OBJECT) {
         mk_buf_z(out, "<p class=text>");
         mk_html__clipped(out, mk_html__member(answer, "text"), 8 * CLAIM_MAX);
@@ -224,7 +227,8 @@ static void put_claim(mk_html *page, const mk_json *claim)
 
 static void put_claims(mk_html *page)
 {
-    const mk_json *claims = mk_html__list(page->ask, "claims"), *dropped = mk_html__list(page->ask, "dropped");
+    const mk_json *claims = mk_html__list(page->ask, "claims"), *dropped = mk_html__list(page->ask,
+                                                                                         "dropped");
     mk_buf_z(page->out, "<section aria-labelledby=h-claims><h2 id=h-claims>Claims</h2>");
     if (claims == NULL || claims->n == 0)
         mk_buf_z(page->out, "<p>No claim stands.</p>");
@@ -245,14 +249,16 @@ static void put_check(mk_html *page, mk_str bundle)
     if (bundle.n > MK_HTML_EMBED_MAX) {
         mk_buf_printf(out,
                       "<section><h2>Check it</h2><p>The evidence has %zu bytes, too many to carry along: "
-                      "<code>--save-bundle FILE</code> keeps it, <code>merkhet verify FILE</code> checks it.</p>"
+                      "<code>--save-bundle FILE</code> keeps it, <code>merkhet verify FILE</code> "
+                      "checks it.</p>"
                       "</section>\n",
                       bundle.n);
         return;
     }
     mk_buf_z(out,
              "<section id=check hidden aria-labelledby=h-check><h2 id=h-check>Check it here</h2>"
-             "<p>This page carries the results it rests on. The small verifier below runs in this page, hashes them "
+             "<p>This page carries the results it rests on. The small verifier below runs in this page, "
+             "hashes them "
              "and looks every claim up again. Change something and see whether it notices. "
              "<code>merkhet verify</code> does the same, and more, for the whole bundle.</p>"
              "<p class=buttons><button type=button id=verify>Verify again</button> "
@@ -261,7 +267,8 @@ static void put_check(mk_html *page, mk_str bundle)
              "<button type=button id=restore>Undo</button> "
              "<button type=button id=save>Save the bundle</button></p>"
              "<div id=verdicts role=status aria-live=polite></div></section>\n"
-             "<noscript><p>Script is off, so this page cannot check itself; everything else is here.</p></noscript>\n"
+             "<noscript><p>Script is off, so this page cannot check itself; everything else is here.</p>"
+             "</noscript>\n"
              "<script type=\"application/octet-stream\" id=bundle>");
     mk_html__base64(out, bundle.p, bundle.n);
     mk_buf_z(out, "</script>\n<script>");

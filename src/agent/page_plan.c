@@ -77,8 +77,9 @@ static void put_edges(const graph *g, mk_buf *out)
                 continue;
             const int x1 = box_x(g, from) + BOX_WIDTH, y1 = box_y(g, from) + BOX_HEIGHT / 2;
             const int x2 = box_x(g, to), y2 = box_y(g, to) + BOX_HEIGHT / 2;
-            mk_buf_printf(out, "<path class=edge d=\"M%d %dC%d %d %d %d %d %d\" marker-end=\"url(#arrow)\"/>", x1, y1,
-                          x1 + GAP_X / 2, y1, x2 - GAP_X / 2, y2, x2 - 3, y2);
+            mk_buf_printf(out,
+                          "<path class=edge d=\"M%d %dC%d %d %d %d %d %d\" marker-end=\"url(#arrow)\"/>",
+                          x1, y1, x1 + GAP_X / 2, y1, x2 - GAP_X / 2, y2, x2 - 3, y2);
         }
 }
 
@@ -93,7 +94,8 @@ static void put_box(mk_html *page, const graph *g, size_t i)
     mk_html__text(out, id);
     mk_buf_z(out, "\"><rect class=\"box ");
     mk_html__text(out, status);
-    mk_buf_printf(out, "\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\"/>", x, y, BOX_WIDTH, BOX_HEIGHT);
+    mk_buf_printf(out, "\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"8\"/>", x, y, BOX_WIDTH,
+                  BOX_HEIGHT);
     mk_buf_printf(out, "<text class=id x=\"%d\" y=\"%d\">", x + 12, y + 21);
     mk_html__text(out, id);
     mk_buf_z(out, " · ");
@@ -115,9 +117,11 @@ void mk_html__plan(mk_html *page)
     const int height = 2 * MARGIN + (int)g.rows * (BOX_HEIGHT + GAP_Y) - GAP_Y;
     mk_buf_printf(page->out,
                   "<section aria-labelledby=h-plan><h2 id=h-plan>Plan</h2><div class=scroll>"
-                  "<svg width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=group aria-label=\"steps of the plan, "
+                  "<svg width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=group aria-label=\"steps "
+                  "of the plan, "
                   "each a link to its card\"><defs><marker id=arrow viewBox=\"0 0 8 8\" refX=7 refY=4 "
-                  "markerWidth=7 markerHeight=7 orient=auto><path class=head d=\"M0 0 8 4 0 8z\"/></marker></defs>",
+                  "markerWidth=7 markerHeight=7 orient=auto><path class=head d=\"M0 0 8 4 0 8z\"/></"
+                  "marker></defs>",
                   width, height, width, height);
     put_edges(&g, page->out);
     for (size_t i = 0; i < g.count; i++)

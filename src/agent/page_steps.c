@@ -1,4 +1,5 @@
-/* page_steps.c — one card for each step: what was asked, what came back, what is not complete. Layer: agent.
+/* page_steps.c — one card for each step: what was asked, what came back, what is not complete. Layer:
+ * agent.
  *
  * Every value that a claim can cite has an element with the name that claims link to (mk_html__anchor). Of a
  * long list the first rows are shown, and every row that a claim cites. */
@@ -74,8 +75,8 @@ static void add_column(columns *c, mk_str name, const mk_field *field)
 /* In the order of the operator's table, then what the rows have beside it. */
 static void find_columns(const mk_json *list, const mk_field *field, columns *c)
 {
-    const mk_field *members =
-        field != NULL && field->item != NULL && field->item->type == MK_FIELD_OBJECT ? field->item->members : NULL;
+    const mk_field *item = field != NULL ? field->item : NULL;
+    const mk_field *members = item != NULL && item->type == MK_FIELD_OBJECT ? item->members : NULL;
     for (const mk_field *f = members; f != NULL && f->name != NULL; f++)
         for (size_t i = 0; i < list->n && i < MK_HTML_ROWS; i++)
             if (mk_json_get(&list->items[i], f->name) != NULL)
@@ -97,7 +98,8 @@ static bool is_cited(const mk_html *page, mk_str step, mk_str name, size_t row)
     return false;
 }
 
-static void put_row(mk_html *page, const columns *c, const mk_json *row, mk_str step, mk_str name, size_t index)
+static void put_row(mk_html *page, const columns *c, const mk_json *row, mk_str step, mk_str name,
+                    size_t index)
 {
     mk_buf *out = page->out;
     mk_buf_z(out, is_cited(page, step, name, index) ? "<tr class=cited id=\"" : "<tr id=\"");
@@ -126,7 +128,8 @@ static void put_list(mk_html *page, mk_str step, mk_str name, const mk_json *lis
     find_columns(list, field, &c);
     mk_buf_z(out, "<div class=scroll tabindex=0><table><caption>");
     mk_html__text(out, name);
-    mk_buf_printf(out, ": %zu %s</caption><thead><tr><th scope=col>#</th>", list->n, list->n == 1 ? "row" : "rows");
+    mk_buf_printf(out, ": %zu %s</caption><thead><tr><th scope=col>#</th>", list->n,
+                  list->n == 1 ? "row" : "rows");
     for (size_t i = 0; i < c.count; i++) {
         mk_buf_z(out, "<th scope=col>");
         mk_html__text(out, c.names[i]);

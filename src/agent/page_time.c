@@ -170,7 +170,8 @@ static void put_label(mk_buf *out, double x, double y, const char *anchor, int64
 static void put_axes(const chart *c, bool one_belief, mk_buf *out)
 {
     const double base = TOP + PLOT, now = y_of(c, c->as_of);
-    mk_buf_printf(out, "<path class=axis d=\"M%d %dV%dH%d\"/>", LEFT, TOP - 8, TOP + PLOT, WIDTH - RIGHT + 10);
+    mk_buf_printf(out, "<path class=axis d=\"M%d %dV%dH%d\"/>", LEFT, TOP - 8, TOP + PLOT,
+                  WIDTH - RIGHT + 10);
     put_label(out, LEFT, base + 16, "start", c->vt_min);
     put_label(out, WIDTH - RIGHT - 14, base + 16, "end", c->vt_max);
     mk_buf_printf(out, "<text class=name x=\"%d\" y=\"%d\" text-anchor=middle>valid time →</text>",
@@ -190,7 +191,8 @@ static void put_axes(const chart *c, bool one_belief, mk_buf *out)
 static void put_chart(const chart *c, bool one_belief, mk_buf *out)
 {
     mk_buf_printf(out,
-                  "<div class=scroll><svg class=times width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=img "
+                  "<div class=scroll><svg class=times width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
+                  "role=img "
                   "aria-label=\"%zu intervals on valid time and transaction time\">",
                   WIDTH, TOP + PLOT + BOTTOM, WIDTH, TOP + PLOT + BOTTOM, c->count);
     put_axes(c, one_belief, out);

@@ -34,7 +34,8 @@ static void compare_step(const mk_json *then, const mk_json *now, mk_replayed_st
                 mk_str_eq(member(then, "call_digest"), member(now, "call_digest"));
 }
 
-static mk_code compare_steps(const mk_json *then, const mk_json *now, mk_arena *arena, mk_replay *out, mk_err *err)
+static mk_code compare_steps(const mk_json *then, const mk_json *now, mk_arena *arena, mk_replay *out,
+                             mk_err *err)
 {
     const mk_json *old = mk_json_get(then, "steps"), *new = mk_json_get(now, "steps");
     const size_t n = old != NULL && old->kind == MK_JSON_ARRAY ? old->n : 0;
@@ -54,7 +55,8 @@ static mk_code compare_steps(const mk_json *then, const mk_json *now, mk_arena *
     return MK_OK;
 }
 
-static mk_code compare_answers(const mk_json *then, const mk_json *now, mk_arena *arena, mk_replay *out, mk_err *err)
+static mk_code compare_answers(const mk_json *then, const mk_json *now, mk_arena *arena, mk_replay *out,
+                               mk_err *err)
 {
     static const mk_json none = {.kind = MK_JSON_NULL};
     const mk_json *old = mk_json_get(then, "answer"), *new = mk_json_get(now, "answer");
@@ -134,7 +136,8 @@ mk_code mk_replay_bundle(mk_store *store, mk_str text, const mk_plan_run_options
     out->as_of_tt = as_of->i;
     MK_TRY(rc, plan_of(bundle, arena, &checked, err));
     if (!checked.valid) {
-        out->why = checked.violation_count != 0 ? checked.violations[0].message : MK_STR("its plan is no plan");
+        out->why = checked.violation_count != 0 ? checked.violations[0].message : MK_STR("its plan is "
+                                                                                         "no plan");
         goto out;
     }
     rc = run_again(store, bundle, &checked.plan, options, arena, out, err);

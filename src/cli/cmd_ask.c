@@ -207,7 +207,8 @@ static mk_code put_steps(asking *a, const mk_ask_result *result, mk_err *err)
     for (size_t i = 0; i < steps->n; i++) {
         const mk_json *step = &steps->items[i], *rows = mk_json_get(step, "rows_returned");
         const mk_json *gaps = mk_json_get(step, "completeness");
-        const mk_str id = member(step, "step_id"), op = member(step, "op"), digest = member(step, "result_digest");
+        const mk_str id = member(step, "step_id"), op = member(step, "op"), digest = member(step,
+                                                                                            "result_digest");
         mk_buf_printf(out, "  %-4.*s %-32.*s ", MK_STR_ARG(id), MK_STR_ARG(op));
         if (rows != NULL && rows->kind == MK_JSON_INT && !rows->b)
             mk_buf_printf(out, "%8lld rows", (long long)rows->i);
@@ -246,6 +247,7 @@ static mk_code put_result(asking *a, const mk_ask_result *result, mk_err *err)
     if (!result->abstained)
         put_line(out, "complete", result->complete ? MK_STR("yes") : MK_STR("no: see below"));
     mk_buf_printf(out, "%-15s %s\n", "planner", result->planner);
+    put_line(out, "", result->note);
     if (result->ran)
         put_line(out, "trace", mk_str_of(result->trace.digest));
     put_list(out, "missing", result->missing, result->missing_count);
@@ -381,7 +383,8 @@ static mk_code explain(asking *a, const char *const *times, mk_err *err)
         mk_err_path(err, "--explain-diff");
         goto out;
     }
-    MK_TRY(rc, mk_explain_diff(a->store, a->question, before, after, &a->options, a->objects, &a->arena, e, err));
+    MK_TRY(rc, mk_explain_diff(a->store, a->question, before, after, &a->options, a->objects, &a->arena, e,
+                               err));
     mk_cli__progress_end(a->cli);
     MK_TRY(rc, write_files(a, &e->after, err));
     if (a->cli->json) {
@@ -469,6 +472,8 @@ static mk_code run_ask(mk_cli *cli, mk_err *err)
         mk_err_hint(err, "write merkhet ask \"...\"; without a question it lists some");
         goto out;
     }
+    if (a.options.planner != MK_PLANNER_OFFLINE)
+        MK_TRY(rc, mk_cli__model_open(cli, &a.options.model, err));
     MK_TRY(rc, mk_cli__open(cli, mk_cli__store_dir(cli), MK_OPEN_READER, false, &a.store, err));
     if (cli->options.word_count == 0) {
         rc = list_examples(&a, err);
@@ -480,6 +485,7 @@ static mk_code run_ask(mk_cli *cli, mk_err *err)
     rc = times != NULL ? explain(&a, times, err) : answer(&a, err);
 out:
     mk_objects_close(a.objects);
+    mk_model_close(a.options.model);
     rc = mk_cli__close(a.store, rc, err);
     mk_buf_free(&a.out);
     mk_arena_free(&a.arena);
@@ -490,7 +496,8 @@ out:
 
 static const mk_option ask_options[] = {
     {.name = "as-of-tt", .value = "TIME", .doc = "answer from what was believed then"},
-    {.name = "planner", .value = "NAME", .doc = "auto, model or offline; auto is the model when one is configured"},
+    {.name = "planner", .value = "NAME",
+     .doc = "auto, model or offline; auto is the model when one is configured"},
     {.name = "uids", .value = "UID,...", .doc = "identifiers that come with the question"},
     {.name = "html", .value = "FILE", .doc = "also write the answer as one self-contained page"},
     {.name = "save-bundle", .value = "FILE", .doc = "also write the answer with all it rests on"},

@@ -27,12 +27,13 @@ typedef struct demo {
 
 /* ---- the world of the story ---- */
 
-/* Three people who write to each other in May and June 2024. */
+#define PERSON(uid, role)                                                                          \
+    "{\"op\":\"assert_node\",\"uid\":\"" uid "\",\"label\":\"Person\","                           \
+    "\"props\":{\"role\":\"" role "\"},\"vt_s\":\"2024-01-01\"}\n"
+
+/* Four people who write to each other in May and June 2024. */
 static const char team[] =
-    "{\"op\":\"assert_node\",\"uid\":\"ada\",\"label\":\"Person\",\"props\":{\"role\":\"analyst\"},\"vt_s\":\"2024-01-01\"}\n"
-    "{\"op\":\"assert_node\",\"uid\":\"grace\",\"label\":\"Person\",\"props\":{\"role\":\"engineer\"},\"vt_s\":\"2024-01-01\"}\n"
-    "{\"op\":\"assert_node\",\"uid\":\"alan\",\"label\":\"Person\",\"props\":{\"role\":\"engineer\"},\"vt_s\":\"2024-01-01\"}\n"
-    "{\"op\":\"assert_node\",\"uid\":\"barbara\",\"label\":\"Person\",\"props\":{\"role\":\"lead\"},\"vt_s\":\"2024-01-01\"}\n"
+    PERSON("ada", "analyst") PERSON("grace", "engineer") PERSON("alan", "engineer") PERSON("barbara", "lead")
     "{\"op\":\"ingest_events\",\"events\":["
     "{\"src\":\"ada\",\"dst\":\"grace\",\"rel_type\":\"MESSAGE\",\"vt_s\":\"2024-05-02T09:00:00Z\"},"
     "{\"src\":\"ada\",\"dst\":\"alan\",\"rel_type\":\"MESSAGE\",\"vt_s\":\"2024-05-06T10:30:00Z\"},"
@@ -65,6 +66,9 @@ static mk_code say(demo *d, const char *text, mk_err *err)
     return rc;
 }
 
+/* Characters that a shell takes as they are. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=-"
+
 /* The command as a reader would type it. */
 static mk_code show(demo *d, const char *const *args, mk_err *err)
 {
@@ -72,7 +76,7 @@ static mk_code show(demo *d, const char *const *args, mk_err *err)
     mk_buf_init(&line, d->cli->alloc);
     mk_buf_c(&line, '$');
     for (; *args != NULL; args++) {
-        const bool plain = (*args)[strspn(*args, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=-")] == '\0';
+        const bool plain = (*args)[strspn(*args, PLAIN)] == '\0';
         mk_buf_printf(&line, plain ? " %s" : " '%s'", *args);
     }
     mk_buf_c(&line, '\n');
@@ -84,7 +88,8 @@ static mk_code show(demo *d, const char *const *args, mk_err *err)
 }
 
 /* Runs `file` in the demo's folder and waits. With `out` its standard output goes to that file there. */
-static mk_code spawn(demo *d, const char *file, const char *const *args, const char *out, int *status, mk_err *err)
+static mk_code spawn(demo *d, const char *file, const char *const *args, const char *out, int *status,
+                     mk_err *err)
 {
     posix_spawn_file_actions_t actions;
     pid_t child;
@@ -94,7 +99,8 @@ static mk_code spawn(demo *d, const char *file, const char *const *args, const c
     rc = posix_spawn_file_actions_addchdir_np(&actions, d->dir);
     /* What a refusal says belongs to the story, so it stands where the story is read. */
     if (rc == 0 && out != NULL)
-        rc = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        rc = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC,
+                                              0600);
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     if (rc == 0)
@@ -119,12 +125,14 @@ static mk_code run_args(demo *d, const char *const *args, const char *out, int w
     MK_TRY(rc, show(d, args, err));
     MK_TRY(rc, spawn(d, own ? "/proc/self/exe" : args[0], args, out, &status, err));
     if (status != wanted)
-        rc = failed(err, wanted == 0 ? "the command above failed" : "the command above should have been refused");
+        rc = failed(err, wanted == 0 ? "the command above failed"
+                                     : "the command above should have been refused");
 out:
     return rc;
 }
-#define RUN(d, wanted, err, ...) run_args((d), (const char *const[]){__VA_ARGS__, NULL}, NULL, (wanted), (err))
-#define RUN_INTO(d, out, wanted, err, ...) \
+#define RUN(d, wanted, err, ...)                                                                           \
+    run_args((d), (const char *const[]){__VA_ARGS__, NULL}, NULL, (wanted), (err))
+#define RUN_INTO(d, out, wanted, err, ...)                                                                 \
     run_args((d), (const char *const[]){__VA_ARGS__, NULL}, (out), (wanted), (err))
 
 /* ---- files of the demo ---- */
@@ -179,7 +187,8 @@ out:
     return mk_cli__close(store, rc, err);
 }
 
-#define MOTIF_ARGS "{\"motif\":\"M_triangle_cyclic\",\"delta\":86400000000,\"window\":{\"t_a\":%s,\"t_b\":%s}}"
+#define MOTIF_ARGS                                                                                         \
+    "{\"motif\":\"M_triangle_cyclic\",\"delta\":86400000000,\"window\":{\"t_a\":%s,\"t_b\":%s}}"
 
 /* The window that the refusal offers, from its own JSON. */
 static mk_code offered_window(const mk_json *error, int64_t *t_a, int64_t *t_b, mk_err *err)
@@ -206,12 +215,14 @@ static mk_code refuse_cost(demo *d, mk_err *err)
     mk_code rc;
     mk_arena_init(&arena, d->cli->alloc);
     snprintf(wide, sizeof wide, MOTIF_ARGS, "\"2020-01-01\"", "\"2020-04-01\"");
-    MK_TRY(rc, say(d, "3. Too dear a call is refused before it runs, and the refusal names what would pass", err));
-    MK_TRY(rc, RUN_INTO(d, "synth.txt", 0, err, "merkhet", "synth", "v1", "-n", "20000", "--store", "market"));
+    MK_TRY(rc, say(d, "3. Too dear a call is refused before it runs, and the refusal names what would pass",
+                   err));
+    MK_TRY(rc, RUN_INTO(d, "synth.txt", 0, err, "merkhet", "synth", "v1", "-n", "20000", "--store",
+                        "market"));
     MK_TRY(rc, RUN(d, 1, err, "merkhet", "call", "count_temporal_motifs", wide, "--store", "market",
                    "--expansions-max", "1000000"));
-    MK_TRY(rc, RUN_INTO(d, "refusal.json", 1, err, "merkhet", "call", "count_temporal_motifs", wide, "--store",
-                        "market", "--expansions-max", "1000000", "--json"));
+    MK_TRY(rc, RUN_INTO(d, "refusal.json", 1, err, "merkhet", "call", "count_temporal_motifs", wide,
+                        "--store", "market", "--expansions-max", "1000000", "--json"));
     MK_TRY(rc, read_json(d, "refusal.json", &arena, &error, err));
     MK_TRY(rc, offered_window(error, &t_a, &t_b, err));
     snprintf(from, sizeof from, "%lld", (long long)t_a);
@@ -229,9 +240,9 @@ static mk_code correct(demo *d, mk_err *err)
     char before[24], after[24], path[PATH_SIZE + 64];
     mk_store *store = NULL;
     mk_code rc;
-    MK_TRY(rc, say(d, "4. A correction: one message was never sent. Nothing is overwritten, both beliefs can be asked", err));
-    MK_TRY(rc, RUN(d, 0, err, "merkhet", "retract", "--edge", "ada", "MESSAGE", "grace", "--disc", WRONG_DISC, "--at",
-                   WRONG_TIME, "--store", "team", "--source", "audit"));
+    MK_TRY(rc, say(d, "4. A correction: one message was never sent. Nothing is overwritten", err));
+    MK_TRY(rc, RUN(d, 0, err, "merkhet", "retract", "--edge", "ada", "MESSAGE", "grace", "--disc",
+                   WRONG_DISC, "--at", WRONG_TIME, "--store", "team", "--source", "audit"));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "ask", QUESTION, "--store", "team"));
     snprintf(before, sizeof before, "%lld", (long long)d->before);
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "ask", QUESTION, "--store", "team", "--as-of-tt", before));
@@ -246,9 +257,9 @@ out:
 static mk_code tamper(demo *d, mk_err *err)
 {
     mk_code rc;
-    MK_TRY(rc, say(d, "5. An answer travels with its evidence; whoever changes it is caught, without the store", err));
-    MK_TRY(rc, RUN_INTO(d, "answer.txt", 0, err, "merkhet", "ask", QUESTION, "--store", "team", "--save-bundle",
-                        "answer.json", "--html", "answer.html"));
+    MK_TRY(rc, say(d, "5. An answer travels with its evidence: whoever changes it is caught", err));
+    MK_TRY(rc, RUN_INTO(d, "answer.txt", 0, err, "merkhet", "ask", QUESTION, "--store", "team",
+                        "--save-bundle", "answer.json", "--html", "answer.html"));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "verify", "answer.json"));
     MK_TRY(rc, RUN(d, 0, err, "merkhet", "replay-bundle", "answer.json", "--store", "team"));
     MK_TRY(rc, say(d, "   Now somebody wants the old number back:", err));
@@ -273,10 +284,11 @@ static mk_code run_graph(mk_cli *cli, mk_err *err)
     demo d = {.cli = cli};
     const char *base = getenv("TMPDIR");
     mk_code rc;
-    snprintf(d.dir, sizeof d.dir, "%.200s/merkhet-demo-XXXXXX", base != NULL && *base != '\0' ? base : "/tmp");
+    if (base == NULL || *base == '\0')
+        base = "/tmp";
+    snprintf(d.dir, sizeof d.dir, "%.200s/merkhet-demo-XXXXXX", base);
     if (mkdtemp(d.dir) == NULL) {
-        mk_fail(err, MK_E_STATE, "no folder can be made below %.200s: %s", base != NULL ? base : "/tmp",
-                strerror(errno));
+        mk_fail(err, MK_E_STATE, "no folder can be made below %.200s: %s", base, strerror(errno));
         mk_err_hint(err, "set TMPDIR to a folder that can be written to");
         return MK_E_STATE;
     }

@@ -8,10 +8,12 @@ static void put_line(mk_buf *out, const mk_replayed_step *s)
 {
     mk_buf_printf(out, "  %-4.*s %-32.*s ", MK_STR_ARG(s->step_id), MK_STR_ARG(s->op));
     if (s->same) {
-        mk_buf_printf(out, "same    %.*s\n", (int)(s->result_then.n < 16 ? s->result_then.n : 16), s->result_then.p);
+        mk_buf_printf(out, "same    %.*s\n", (int)(s->result_then.n < 16 ? s->result_then.n : 16),
+                      s->result_then.p);
         return;
     }
-    mk_buf_printf(out, "DIFFERS\n       then %-8.*s %.*s\n       now  %-8.*s %.*s\n", MK_STR_ARG(s->status_then),
+    mk_buf_printf(out, "DIFFERS\n       then %-8.*s %.*s\n       now  %-8.*s %.*s\n",
+                  MK_STR_ARG(s->status_then),
                   MK_STR_ARG(s->result_then), MK_STR_ARG(s->status_now), MK_STR_ARG(s->result_now));
 }
 
@@ -79,7 +81,8 @@ const mk_command mk_commands_replay_bundle[] = {
      .help = "Prints for every step whether call, result and status are the same. Exit status 1 when\n"
              "anything differs, or when the bundle itself is damaged.",
      .example = "merkhet assert --store team --edge ada KNOWS bob --from 2024-01-01 --create-endpoints\n"
-                "merkhet ask \"$(merkhet ask --store team | sed -n '2s/^ *//p')\" --store team --save-bundle b.json\n"
+                "merkhet ask \"$(merkhet ask --store team | sed -n '2s/^ *//p')\" --store team "
+                "--save-bundle b.json\n"
                 "merkhet replay-bundle b.json --store team",
      .options = replay_options,
      .words_min = 1,

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mk_buf_init(&html, &mk_alloc_default);
     if (mk_html_write(text, text, &arena, &html, NULL) == MK_OK) {
         size_t scripts = 0;
-        for (const char *at = html.p; (at = memmem(at, (size_t)(html.p + html.n - at), "<script", 7)) != NULL; at++)
+        for (const char *at = html.p; (at = memmem(at, (size_t)(html.p + html.n - at), "<script",
+                                                   7)) != NULL; at++)
             scripts++;
         if (scripts != 2)
             abort();

@@ -45,12 +45,22 @@ static int setup(void **state)
     if (mk_store_open(tmpdir_join(&w->dir, "store", path), &options, &w->store, &w->err) != MK_OK ||
         mk_objects_memory(&mk_alloc_default, (size_t)64 << 20, &w->objects, &w->err) != MK_OK)
         fail_msg("%s", w->err.message);
-    w->tt[0] = write_ops(w, "{\"op\":\"assert_node\",\"uid\":\"ada\",\"label\":\"Person\",\"props\":{\"role\":\"analyst\"},\"vt_s\":0}\n"
-                            "{\"op\":\"assert_node\",\"uid\":\"bob\",\"label\":\"Person\",\"props\":{\"role\":\"clerk\"},\"vt_s\":0}\n"
-                            "{\"op\":\"assert_edge\",\"src\":\"ada\",\"dst\":\"bob\",\"rel_type\":\"KNOWS\",\"vt_s\":100,\"vt_e\":200}\n");
-    w->tt[1] = write_ops(w, "{\"op\":\"assert_node\",\"uid\":\"eve\",\"label\":\"Person\",\"props\":{},\"vt_s\":0}\n");
-    w->tt[2] = write_ops(w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{\"role\":\"lead\"},\"vt_s\":50,\"vt_e\":60}\n");
-    w->tt[3] = write_ops(w, "{\"op\":\"assert_node\",\"uid\":\"dan\",\"label\":\"Person\",\"props\":{},\"vt_s\":0}\n");
+    w->tt[0] = write_ops(w,
+                         "{\"op\":\"assert_node\",\"uid\":\"ada\",\"label\":\"Person\",\"props\":{\""
+                         "role\":\"analyst\"},\"vt_s\":0}\n"
+                            "{\"op\":\"assert_node\",\"uid\":\"bob\",\"label\":\"Person\",\"props\":{\""
+                            "role\":\"clerk\"},\"vt_s\":0}\n"
+                            "{\"op\":\"assert_edge\",\"src\":\"ada\",\"dst\":\"bob\",\"rel_type\":\""
+                            "KNOWS\",\"vt_s\":100,\"vt_e\":200}\n");
+    w->tt[1] = write_ops(w,
+                         "{\"op\":\"assert_node\",\"uid\":\"eve\",\"label\":\"Person\",\"props\":{},\""
+                         "vt_s\":0}\n");
+    w->tt[2] = write_ops(w,
+                         "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{\""
+                         "role\":\"lead\"},\"vt_s\":50,\"vt_e\":60}\n");
+    w->tt[3] = write_ops(w,
+                         "{\"op\":\"assert_node\",\"uid\":\"dan\",\"label\":\"Person\",\"props\":{},\""
+                         "vt_s\":0}\n");
     *state = w;
     return 0;
 }
@@ -170,7 +180,8 @@ static void test_ask__every_example_is_answered(void **state)
     assert_int_equal(count, MK_ASK_EXAMPLES);
     for (size_t i = 0; i < count; i++) {
         mk_ask_result result;
-        assert_int_equal(mk_ask(w->store, questions[i], &options, w->objects, &w->arena, &result, &w->err), MK_OK);
+        assert_int_equal(mk_ask(w->store, questions[i], &options, w->objects, &w->arena, &result, &w->err),
+                         MK_OK);
         if (result.abstained)
             fail_msg("no answer to \"%.*s\": %.*s", MK_STR_ARG(questions[i]),
                      MK_STR_ARG(result.missing_count ? result.missing[0] : MK_STR("")));
@@ -182,7 +193,8 @@ static void test_ask__an_abstention_lists_what_can_be_asked(void **state)
     world *w = *state;
     const mk_ask_options options = {.planner = MK_PLANNER_OFFLINE};
     mk_ask_result result;
-    assert_int_equal(mk_ask(w->store, MK_STR("Will it rain in Lisbon tomorrow?"), &options, w->objects, &w->arena,
+    assert_int_equal(mk_ask(w->store, MK_STR("Will it rain in Lisbon tomorrow?"), &options, w->objects,
+                            &w->arena,
                             &result, &w->err),
                      MK_OK);
     assert_true(result.abstained);
@@ -201,10 +213,12 @@ static void test_ask__no_question_is_refused(void **state)
     static const mk_str bad[] = {{"", 0}, {" \t\n", 3}, {"who\xff?", 5}};
     mk_ask_result result;
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(mk_ask(w->store, bad[i], &options, w->objects, &w->arena, &result, &w->err), MK_E_INVALID_ARG);
+        assert_int_equal(mk_ask(w->store, bad[i], &options, w->objects, &w->arena, &result, &w->err),
+                         MK_E_INVALID_ARG);
     char long_one[5000];
     memset(long_one, 'a', sizeof long_one);
-    assert_int_equal(mk_ask(w->store, (mk_str){long_one, sizeof long_one}, &options, w->objects, &w->arena, &result,
+    assert_int_equal(mk_ask(w->store, (mk_str){long_one, sizeof long_one}, &options, w->objects, &w->arena,
+                            &result,
                             &w->err),
                      MK_E_INVALID_ARG);
 }
@@ -215,7 +229,9 @@ static void test_ask__a_belief_of_the_past_stays_as_it_was(void **state)
 {
     world *w = *state;
     const mk_ask_result first = answer_at(w, "ada", w->tt[0]);
-    write_ops(w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{},\"vt_s\":70,\"vt_e\":80}\n");
+    write_ops(w,
+              "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{},\"vt_s\":70,"
+              "\"vt_e\":80}\n");
     const mk_ask_result again = answer_at(w, "ada", w->tt[0]);
     assert_int_equal(first.value->i, 1);
     assert_string_equal(first.trace.digest, again.trace.digest);
@@ -251,7 +267,8 @@ static void test_history__the_log_has_every_transaction(void **state)
     assert_int_equal(mk_history_first(w->store, &w->arena, &first, &any, &w->err), MK_OK);
     assert_true(any);
     assert_int_equal(first.us, w->tt[0].us);
-    assert_int_equal(mk_history_times(w->store, w->tt[0], w->tt[2], &w->arena, &times, &count, &w->err), MK_OK);
+    assert_int_equal(mk_history_times(w->store, w->tt[0], w->tt[2], &w->arena, &times, &count, &w->err),
+                     MK_OK);
     assert_int_equal(count, 2);
     assert_int_equal(times[1], w->tt[2].us);
     assert_int_equal(mk_history_line(w->store, w->tt[2], &w->arena, &line, &w->err), MK_OK);
@@ -293,7 +310,8 @@ static void test_explain__every_cause_is_found_in_order(void **state)
 {
     world *w = *state;
     const mk_tt again = write_ops(
-        w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{},\"vt_s\":70,\"vt_e\":80}\n");
+        w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{},\"vt_s\":70,\""
+           "vt_e\":80}\n");
     const mk_explanation e = explain(w, w->tt[0], again);
     assert_int_equal(e.cause_count, 2);
     assert_int_equal(e.causes[0].tt, w->tt[2].us);
@@ -315,7 +333,8 @@ static void test_explain__times_must_be_in_order(void **state)
     world *w = *state;
     static const mk_ask_options options = {0};
     mk_explanation e;
-    assert_int_equal(mk_explain_diff(w->store, MK_STR("who?"), w->tt[1], w->tt[1], &options, w->objects, &w->arena, &e,
+    assert_int_equal(mk_explain_diff(w->store, MK_STR("who?"), w->tt[1], w->tt[1], &options, w->objects,
+                                     &w->arena, &e,
                                      &w->err),
                      MK_E_INVALID_ARG);
 }
@@ -340,7 +359,9 @@ static void test_replay__later_corrections_do_not_change_what_a_bundle_says(void
     const mk_ask_result result = answer_at(w, "ada", w->tt[3]);
     const mk_str bundle = bundle_of(w, &result);
     mk_replay replay;
-    write_ops(w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{},\"vt_s\":70,\"vt_e\":80}\n");
+    write_ops(w,
+              "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{},\"vt_s\":70,"
+              "\"vt_e\":80}\n");
     assert_int_equal(mk_replay_bundle(w->store, bundle, &options, &w->arena, &replay, &w->err), MK_OK);
     assert_true(replay.ran);
     assert_true(replay.same);

@@ -11,29 +11,46 @@
 
 #define HOSTILE "</script><script>alert(1)</script><img src=x onerror=alert(2)> \\\"' & \xe2\x80\xae"
 
-#define ASK \
-    "{\"abstained\":false,\"answer\":{\"kind\":\"count\",\"text\":\"There are 2. " HOSTILE "\",\"value\":2},\"as_of_tt\":1700000000000000," \
-    "\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\",\"reasons\":[],\"type\":\"count\",\"value\":2,\"verdict\":\"supported\"}," \
-    "{\"evidence\":[\"s1\"],\"from\":\"s1.rows[30].uid\",\"id\":\"c2\",\"reasons\":[],\"type\":\"value\",\"value\":\"n30\",\"verdict\":\"supported\"}]," \
-    "\"complete\":true,\"dropped\":[],\"missing\":[],\"planner\":\"offline\",\"question\":\"How many " HOSTILE "?\",\"trace\":\"ab\",\"understood\":\"" HOSTILE "\"}"
+#define CLAIM_1                                                                                    \
+    "{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\",\"reasons\":[],"              \
+    "\"type\":\"count\",\"value\":2,\"verdict\":\"supported\"}"
+#define CLAIM_2                                                                                    \
+    "{\"evidence\":[\"s1\"],\"from\":\"s1.rows[30].uid\",\"id\":\"c2\",\"reasons\":[],"            \
+    "\"type\":\"value\",\"value\":\"n30\",\"verdict\":\"supported\"}"
+#define ASK                                                                                        \
+    "{\"abstained\":false,\"answer\":{\"kind\":\"count\",\"text\":\"There are 2. " HOSTILE         \
+    "\",\"value\":2},\"as_of_tt\":1700000000000000,\"claims\":[" CLAIM_1 "," CLAIM_2 "],"          \
+    "\"complete\":true,\"dropped\":[],\"missing\":[],\"planner\":\"offline\","                     \
+    "\"question\":\"How many " HOSTILE "?\",\"trace\":\"ab\",\"understood\":\"" HOSTILE "\"}"
+
+#define STEP_1                                                                                     \
+    "{\"call_digest\":\"cc\",\"completeness\":{\"rows\":[{\"reason\":\"" HOSTILE "\"}]},"          \
+    "\"op\":\"entity_history\",\"result_digest\":\"dd\",\"status\":\"ok\",\"step_id\":\"s1\"}"
+#define STEP_2                                                                                     \
+    "{\"error\":{\"error\":\"E_COST\",\"message\":\"" HOSTILE "\"},\"op\":\"" HOSTILE              \
+    "\",\"status\":\"failed\",\"step_id\":\"s2\"}"
+#define PLAN                                                                                       \
+    "{\"steps\":[{\"args\":{\"" HOSTILE "\":\"" HOSTILE "\"},\"depends_on\":[],\"id\":\"s1\","     \
+    "\"op\":\"entity_history\"},{\"args\":{},\"depends_on\":[\"s1\"],\"id\":\"s2\","               \
+    "\"op\":\"" HOSTILE "\"}]}"
 
 /* A bundle with one step of `rows` rows, hostile in every string. */
 static void make_bundle(mk_buf *out, size_t rows)
 {
-    mk_buf_z(out, "{\"answer\":{\"claims\":[],\"text\":\"" HOSTILE "\"},\"as_of_tt\":1700000000000000,\"bundle\":1,"
-                  "\"calls\":{\"cc\":{\"args\":{\"as_of_tt\":1700000000000000,\"uid\":\"" HOSTILE "\"},\"op\":\"entity_history\"}},"
-                  "\"digests\":{},\"payloads\":{\"dd\":{\"" HOSTILE "\":1,\"rows\":[");
+    mk_buf_z(out, "{\"answer\":{\"claims\":[],\"text\":\"" HOSTILE "\"},\"as_of_tt\":1700000000000000,"
+                  "\"bundle\":1,\"calls\":{\"cc\":{\"args\":{\"as_of_tt\":1700000000000000,\"uid\":\"" HOSTILE
+                  "\"},\"op\":\"entity_history\"}},\"digests\":{},"
+                  "\"payloads\":{\"dd\":{\"" HOSTILE "\":1,\"rows\":[");
     for (size_t i = 0; i < rows; i++)
-        mk_buf_printf(out, "%s{\"" HOSTILE "\":\"" HOSTILE "\",\"tt_s\":1600000000000000,\"tt_e\":4611686018427387904,\"uid\":\"n%zu\","
-                           "\"vt_e\":4611686018427387904,\"vt_s\":%lld}",
+        mk_buf_printf(out,
+                      "%s{\"" HOSTILE "\":\"" HOSTILE "\",\"tt_s\":1600000000000000,"
+                      "\"tt_e\":4611686018427387904,\"uid\":\"n%zu\","
+                      "\"vt_e\":4611686018427387904,\"vt_s\":%lld}",
                       i ? "," : "", i, 1500000000000000LL + (long long)i * 1000000);
-    mk_buf_z(out, "],\"rows_total\":2}},\"plan\":{\"steps\":[{\"args\":{\"" HOSTILE "\":\"" HOSTILE "\"},\"depends_on\":[],\"id\":\"s1\","
-                  "\"op\":\"entity_history\"},{\"args\":{},\"depends_on\":[\"s1\"],\"id\":\"s2\",\"op\":\"" HOSTILE "\"}]},\"prompts\":[],"
-                  "\"question\":\"" HOSTILE "\",\"report\":{\"claims\":[{\"id\":\"c1\",\"reason\":\"" HOSTILE "\"}]},"
-                  "\"trace\":{\"answer_gaps\":[],\"as_of_tt\":1700000000000000,\"steps\":[{\"call_digest\":\"cc\",\"completeness\":{\"rows\":[{\"reason\":\"" HOSTILE
-                  "\"}]},\"op\":\"entity_history\",\"result_digest\":\"dd\",\"status\":\"ok\",\"step_id\":\"s1\"},"
-                  "{\"error\":{\"error\":\"E_COST\",\"message\":\"" HOSTILE "\"},\"op\":\"" HOSTILE "\",\"status\":\"failed\",\"step_id\":\"s2\"}]},"
-                  "\"versions\":{}}");
+    mk_buf_z(out, "],\"rows_total\":2}},\"plan\":" PLAN ",\"prompts\":[],\"question\":\"" HOSTILE "\","
+                  "\"report\":{\"claims\":[{\"id\":\"c1\",\"reason\":\"" HOSTILE "\"}]},"
+                  "\"trace\":{\"answer_gaps\":[],\"as_of_tt\":1700000000000000,"
+                  "\"steps\":[" STEP_1 "," STEP_2 "]},\"versions\":{}}");
 }
 
 typedef struct page {
@@ -93,7 +110,8 @@ static void test_page__nothing_is_fetched(void **state)
     (void)state;
     page p;
     make_page(&p, 3);
-    static const char *const outside[] = {"http:", "https:", " src=", "<link", "@import", "url(http", "<base", "<iframe"};
+    static const char *const outside[] = {"http:", "https:", " src=", "<link", "@import", "url(http",
+                                          "<base", "<iframe"};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         if (count_of(p.html.p, outside[i]) != count_of(p.html.p, "src=x onerror") * (i == 2))
             fail_msg("the page has \"%s\"", outside[i]);
@@ -133,8 +151,10 @@ static void test_page__an_abstention_needs_no_bundle(void **state)
     page p;
     mk_err err;
     open_page(&p, &mk_alloc_default);
-    const mk_str ask = MK_STR("{\"abstained\":true,\"answer\":null,\"candidates\":[\"ada\"],\"examples\":[\"Who?\"],"
-                              "\"missing\":[\"the <weather>\"],\"planner\":\"offline\",\"question\":\"Rain?\"}");
+    const mk_str ask = MK_STR("{\"abstained\":true,\"answer\":null,\"candidates\":[\"ada\"],\""
+                              "examples\":[\"Who?\"],"
+                              "\"missing\":[\"the <weather>\"],\"planner\":\"offline\",\"question\":\""
+                              "Rain?\"}");
     assert_int_equal(mk_html_write(ask, (mk_str){0}, &p.arena, &p.html, &err), MK_OK);
     mk_buf_c(&p.html, '\0');
     assert_non_null(strstr(p.html.p, "No answer is given."));
@@ -148,9 +168,12 @@ static void test_page__an_abstention_needs_no_bundle(void **state)
 static void test_page__any_shape_gives_a_page_or_an_error(void **state)
 {
     (void)state;
-    static const char *const values[] = {"null", "1", "\"x\"", "[]", "[1,[2]]", "{}", "{\"steps\":[{\"id\":1,\"depends_on\":[\"s9\",2]}]}",
-                                         "{\"steps\":3}", "{\"claims\":[null,{\"id\":[],\"from\":\"s1..x\"}]}", "1e999", "-1"};
-    static const char *const keys[] = {"answer", "as_of_tt", "calls", "payloads", "plan", "report", "trace", "claims", "dropped", "missing"};
+    static const char *const values[] = {"null", "1", "\"x\"", "[]", "[1,[2]]", "{}",
+                                         "{\"steps\":[{\"id\":1,\"depends_on\":[\"s9\",2]}]}",
+                                         "{\"steps\":3}", "{\"claims\":[null,{\"id\":[],\"from\":\""
+                                                          "s1..x\"}]}", "1e999", "-1"};
+    static const char *const keys[] = {"answer", "as_of_tt", "calls", "payloads", "plan", "report", "trace",
+                                       "claims", "dropped", "missing"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
             page p;
