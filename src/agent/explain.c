@@ -274,6 +274,7 @@ static mk_code look_between(timeline *t, mk_err *err)
     for (size_t i = 0; i < out->cause_count; i++)
         MK_TRY(rc, describe_cause(t, &out->causes[i], mk_buf_view(&texts), err));
 out:
+    t->plan = NULL; /* it dies with `checked` */
     mk_buf_free(&texts);
     return rc;
 }

@@ -120,7 +120,7 @@ static mk_code spawn(demo *d, const char *file, const char *const *args, const c
 static mk_code run_args(demo *d, const char *const *args, const char *out, int wanted, mk_err *err)
 {
     const bool own = strcmp(args[0], "merkhet") == 0;
-    int status;
+    int status = -1;
     mk_code rc;
     MK_TRY(rc, show(d, args, err));
     MK_TRY(rc, spawn(d, own ? "/proc/self/exe" : args[0], args, out, &status, err));

@@ -223,6 +223,137 @@ static void test_ask__no_question_is_refused(void **state)
                      MK_E_INVALID_ARG);
 }
 
+/* ---- a model ---- */
+
+/* Says what the script says, one reply a call; then, and where the script has NULL, it fails. */
+typedef struct script {
+    mk_model model;
+    const char *const *replies;
+    size_t count, calls;
+} script;
+
+static mk_code say_next(mk_model *self, const mk_model_request *request, mk_arena *arena, mk_model_reply *out,
+                        mk_err *err)
+{
+    script *s = (script *)self;
+    const size_t at = s->calls++;
+    (void)request;
+    *out = (mk_model_reply){.prompt_tokens = -1, .reply_tokens = -1, .tries = 1};
+    if (at >= s->count || s->replies[at] == NULL)
+        return mk_fail(err, MK_E_MODEL, "the endpoint is away");
+    memset(out->prompt_digest, '0', 64);
+    out->text = mk_arena_copy(arena, mk_str_of(s->replies[at]));
+    return out->text.p == NULL ? mk_fail_nomem(err) : MK_OK;
+}
+
+#define SCRIPT(...)                                                                                \
+    {.model = {.ask = say_next}, .replies = (const char *const[]){__VA_ARGS__},                    \
+     .count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)}
+
+#define GOOD_PLAN                                                                                  \
+    "{\"answer_spec\":{\"from\":\"s1.rows_total\",\"kind\":\"count\"},\"plan_id\":\"p1\","         \
+    "\"question\":\"q\",\"steps\":[{\"args\":{\"uid\":\"ada\"},\"depends_on\":[],\"id\":\"s1\","    \
+    "\"op\":\"entity_history\"}]}"
+#define NO_PLAN "{\"steps\":[]}"
+#define TRUE_REPORT                                                                                \
+    "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\","                \
+    "\"type\":\"count\",\"value\":3}],\"text\":\"There are 3 versions.\"}"
+#define FALSE_REPORT                                                                               \
+    "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\","                \
+    "\"type\":\"count\",\"value\":9}],\"text\":\"There are 9 versions.\"}"
+
+static mk_code ask_model(world *w, script *s, mk_planner planner, mk_ask_result *out)
+{
+    const mk_ask_options options = {.planner = planner, .model = &s->model, .threads = 1};
+    return mk_ask(w->store, MK_STR("How many versions has ada?"), &options, w->objects, &w->arena, out,
+                  &w->err);
+}
+
+static void test_ask__a_model_is_told_what_was_wrong_and_its_answer_is_checked(void **state)
+{
+    world *w = *state;
+    script s = SCRIPT(NO_PLAN, GOOD_PLAN, TRUE_REPORT);
+    mk_ask_result result;
+    assert_int_equal(ask_model(w, &s, MK_PLANNER_MODEL, &result), MK_OK);
+    assert_false(result.abstained);
+    assert_string_equal(result.planner, "model");
+    assert_int_equal(result.attempts, 2);
+    assert_false(result.first_valid);
+    assert_int_equal(result.value->i, 3);
+    assert_non_null(memmem(result.report.text.p, result.report.text.n, "3 versions", 10));
+    mk_json *prompts;
+    assert_int_equal(mk_json_parse(&w->arena, result.prompts, NULL, &prompts, &w->err), MK_OK);
+    assert_int_equal(prompts->n, 3);
+}
+
+static void test_ask__a_false_report_does_not_leave(void **state)
+{
+    world *w = *state;
+    script s = SCRIPT(GOOD_PLAN, FALSE_REPORT, FALSE_REPORT);
+    mk_ask_result result;
+    assert_int_equal(ask_model(w, &s, MK_PLANNER_MODEL, &result), MK_OK);
+    assert_null(memmem(result.report.text.p, result.report.text.n, "9", 1));
+    const mk_json *tree = json_of(w, &result);
+    const mk_json *claims = mk_json_get(tree, "claims");
+    for (size_t i = 0; i < claims->n; i++)
+        assert_true(mk_str_eq(mk_json_get(&claims->items[i], "verdict")->text, MK_STR("supported")));
+}
+
+static void test_ask__a_model_that_never_writes_a_plan_gives_no_answer(void **state)
+{
+    world *w = *state;
+    script s = SCRIPT(NO_PLAN, "no JSON", "{}", NO_PLAN, NO_PLAN, NO_PLAN);
+    mk_ask_result result;
+    assert_int_equal(ask_model(w, &s, MK_PLANNER_MODEL, &result), MK_OK);
+    assert_true(result.abstained);
+    assert_int_equal(s.calls, 4);
+    assert_true(result.missing_count > 1);
+}
+
+/* Asked for by name its failure is an error; else the question is read without it. */
+static void test_ask__without_the_model_the_offline_planner_reads(void **state)
+{
+    world *w = *state;
+    script s = SCRIPT(NULL);
+    const mk_ask_options none = {.planner = MK_PLANNER_MODEL};
+    mk_ask_result result;
+    assert_int_equal(ask_model(w, &s, MK_PLANNER_MODEL, &result), MK_E_MODEL);
+    assert_int_equal(ask_model(w, &s, MK_PLANNER_AUTO, &result), MK_OK);
+    assert_string_equal(result.planner, "offline");
+    assert_non_null(memmem(result.note.p, result.note.n, "away", 4));
+    assert_int_equal(mk_ask(w->store, MK_STR("Who?"), &none, w->objects, &w->arena, &result, &w->err),
+                     MK_E_MODEL);
+}
+
+/* ---- progress ---- */
+
+typedef struct seen {
+    mk_ask_event_kind kinds[64];
+    size_t count;
+} seen;
+
+static void see(void *ctx, const mk_ask_event *event)
+{
+    seen *s = ctx;
+    if (s->count < 64)
+        s->kinds[s->count++] = event->kind;
+}
+
+static void test_ask__events_come_in_order_and_every_step_ends(void **state)
+{
+    world *w = *state;
+    seen s = {.count = 0};
+    const mk_ask_options options = {.threads = 1, .event = see, .event_ctx = &s};
+    const mk_ask_result plan = planned(w, "ada");
+    mk_ask_result out;
+    assert_int_equal(mk_ask__at(w->store, &plan, w->tt[3], &options, w->objects, &w->arena, &out, &w->err),
+                     MK_OK);
+    assert_int_equal(s.count, 3);
+    assert_int_equal(s.kinds[0], MK_ASK_STEP_STARTED);
+    assert_int_equal(s.kinds[1], MK_ASK_STEP_FINISHED);
+    assert_int_equal(s.kinds[2], MK_ASK_CLAIM_CHECKED);
+}
+
 /* ---- beliefs ---- */
 
 static void test_ask__a_belief_of_the_past_stays_as_it_was(void **state)
@@ -414,6 +545,11 @@ int main(void)
         ASK_TEST(test_ask__every_example_is_answered),
         ASK_TEST(test_ask__an_abstention_lists_what_can_be_asked),
         ASK_TEST(test_ask__no_question_is_refused),
+        ASK_TEST(test_ask__a_model_is_told_what_was_wrong_and_its_answer_is_checked),
+        ASK_TEST(test_ask__a_false_report_does_not_leave),
+        ASK_TEST(test_ask__a_model_that_never_writes_a_plan_gives_no_answer),
+        ASK_TEST(test_ask__without_the_model_the_offline_planner_reads),
+        ASK_TEST(test_ask__events_come_in_order_and_every_step_ends),
         ASK_TEST(test_ask__a_belief_of_the_past_stays_as_it_was),
         ASK_TEST(test_ask__a_belief_before_the_first_names_the_known_range),
         ASK_TEST(test_ask__a_belief_to_come_is_pinned_to_the_newest),
