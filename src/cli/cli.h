@@ -53,6 +53,7 @@ extern const mk_command mk_commands_plan[];
 extern const mk_command mk_commands_ask[];
 extern const mk_command mk_commands_demo[];
 extern const mk_command mk_commands_replay_bundle[];
+extern const mk_command mk_commands_trace[];
 
 /* ---- the store ---- */
 

@@ -1,10 +1,13 @@
-/* cmd_plan.c — plan check: plans and what is wrong with them. Layer: cli. */
+/* cmd_plan.c — plan check, plan run: plans, what is wrong with them, and what they give. Layer: cli. */
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "plan/plan.h"
+#include "cli/plan_text.h"
+#include "plan/run.h"
+#include "plan/traces.h"
 
 #define ALLOWED_MAX 10000
+#define TRACES_MAX (UINT64_C(1) << 30)
 
 /* ---- what both take ---- */
 
@@ -135,6 +138,93 @@ out:
     return planning_end(&p, rc, err);
 }
 
+/* ---- run ---- */
+
+static mk_code read_run_options(planning *p, mk_plan_run_options *o, mk_err *err)
+{
+    const mk_options *given = &p->cli->options;
+    uint64_t threads = 0, rows = MK_PLAN_ROWS_MAX, timeout_ms = 0;
+    mk_code rc;
+    MK_TRY(rc, mk_cli__mask(p->cli, &o->mask, err));
+    MK_TRY(rc, mk_options_time(given, "as-of-tt", &o->as_of.us, err));
+    MK_TRY(rc, mk_options_u64(given, "threads", 1, 256, &threads, err));
+    MK_TRY(rc, mk_options_u64(given, "row-budget", 1, 100000000, &rows, err));
+    MK_TRY(rc, mk_options_u64(given, "timeout", 1, 86400000, &timeout_ms, err));
+    o->threads = (unsigned)threads;
+    o->row_budget = (size_t)rows;
+    o->wall_us = (int64_t)timeout_ms * 1000;
+    o->ceilings = p->check.ceilings;
+out:
+    return rc;
+}
+
+static void on_event(void *ctx, const mk_run_event *event)
+{
+    planning *p = ctx;
+    if (event->kind == MK_EVENT_STEP_STARTED)
+        mk_cli__progress(p->cli, "%.*s %.*s", MK_STR_ARG(event->step_id), MK_STR_ARG(event->op));
+}
+
+/* The folder of traces in the store's. */
+static mk_code trace_dir(mk_cli *cli, char *path, size_t size, mk_err *err)
+{
+    const int n = snprintf(path, size, "%s/trace", mk_cli__store_dir(cli));
+    if (n > 0 && (size_t)n < size)
+        return MK_OK;
+    return mk_fail(err, MK_E_LIMIT, "the path of the store is too long");
+}
+
+static mk_code execute(planning *p, const mk_plan *plan, mk_err *err)
+{
+    mk_plan_run_options options = {.event = on_event, .event_ctx = p};
+    mk_objects *objects = NULL;
+    mk_trace trace;
+    char dir[3800];
+    uint32_t number = 0;
+    mk_code rc;
+    const bool keep = !mk_options_has(&p->cli->options, "no-trace");
+    MK_TRY(rc, read_run_options(p, &options, err));
+    MK_TRY(rc, trace_dir(p->cli, dir, sizeof dir, err));
+    if (keep)
+        MK_TRY(rc, mk_objects_dir(p->cli->alloc, &mk_fs_posix, dir, TRACES_MAX, &objects, err));
+    else
+        MK_TRY(rc, mk_objects_memory(p->cli->alloc, SIZE_MAX / 2, &objects, err));
+    MK_TRY(rc, mk_plan_run(p->store, plan, &options, objects, &p->arena, &trace, err));
+    mk_cli__progress_end(p->cli);
+    if (keep)
+        MK_TRY(rc, mk_traces_save(p->cli->alloc, &mk_fs_posix, dir, trace.json, &number, err));
+    rc = p->cli->json ? mk_cli__put_json(p->cli, trace.json, err) : mk_plan_put_trace(p->cli, &p->arena, trace.json, number, err);
+    if (rc == MK_OK && !trace.ok) {
+        rc = mk_fail(err, MK_E_STATE, "the plan gave no answer; its trace says why");
+        mk_err_reason(err, "no_answer");
+    }
+out:
+    mk_objects_close(objects);
+    return rc;
+}
+
+static mk_code run_run(mk_cli *cli, mk_err *err)
+{
+    planning p;
+    mk_plan_report report;
+    mk_code rc;
+    planning_init(&p, cli);
+    MK_TRY(rc, read_common(&p, err));
+    MK_TRY(rc, open_store(&p, err));
+    MK_TRY(rc, mk_plan_check(mk_buf_view(&p.text), &p.check, &p.arena, &report, err));
+    if (report.valid) {
+        rc = execute(&p, &report.plan, err);
+        goto out;
+    }
+    const mk_str first = report.violation_count ? report.violations[0].message : MK_STR("");
+    mk_cli__warn(cli, "%.*s", MK_STR_ARG(first));
+    rc = mk_fail(err, MK_E_SCHEMA, "the plan has %zu violation%s", report.violation_count, report.violation_count == 1 ? "" : "s");
+    mk_err_reason(err, "plan_invalid");
+    mk_err_hint(err, "merkhet plan check lists them");
+out:
+    return planning_end(&p, rc, err);
+}
+
 /* ---- the commands ---- */
 
 #define PLAN_OPTIONS                                                                                                    \
@@ -146,6 +236,16 @@ out:
 
 static const mk_option check_options[] = {
     {.name = "no-store", .doc = "judge without a store: neither extent nor cost"},
+    PLAN_OPTIONS,
+    {0},
+};
+
+static const mk_option run_options[] = {
+    {.name = "as-of-tt", .value = "TIME", .doc = "what \"current\" means in every step; default the newest commit"},
+    {.name = "threads", .value = "N", .doc = "for steps that do not wait for each other; default all cores"},
+    {.name = "row-budget", .value = "N", .doc = "most rows over all steps; default 50000"},
+    {.name = "timeout", .value = "MS", .doc = "of the whole plan; default 60000"},
+    {.name = "no-trace", .doc = "keep nothing in the store's folder of traces"},
     PLAN_OPTIONS,
     {0},
 };
@@ -164,5 +264,19 @@ const mk_command mk_commands_plan[] = {
      .words_min = 1,
      .words_max = 1,
      .run = run_check},
+    {.name = "plan run",
+     .words = "FILE|-",
+     .summary = "checks a plan, runs it, and keeps its trace",
+     .help = "Steps without a limit are computed whole; what an answer leaves out is said. The same\n"
+             "plan at the same belief has the same digests, whatever was written since. The trace is\n"
+             "kept in the store's folder (merkhet trace list); --json prints it.",
+     .example = "merkhet init --store graph\n"
+                "merkhet assert --store graph --node ada --label Person\n"
+                "echo '{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"ada\"}}],"
+                "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}' | merkhet plan run --store graph -",
+     .options = run_options,
+     .words_min = 1,
+     .words_max = 1,
+     .run = run_run},
     {0},
 };

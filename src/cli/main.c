@@ -13,7 +13,7 @@ static const mk_command *const tables[] = {
     mk_commands_memory,
     mk_commands_store, mk_commands_ingest, mk_commands_replay,
     mk_commands_log,   mk_commands_write,  mk_commands_call,   mk_commands_synth,
-    mk_commands_bench, mk_commands_mcp,    mk_commands_plan,
+    mk_commands_bench, mk_commands_mcp,    mk_commands_plan,     mk_commands_trace,
     mk_commands_ask,   mk_commands_demo,   mk_commands_replay_bundle,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
@@ -29,9 +29,10 @@ static const mk_option common[] = {
 
 /* In the order in which a newcomer meets them. */
 static const char *const order[] = {
-    "init",   "ingest", "replay", "assert", "retract",  "correct",    "call",    "ops",    "plan check",
-    "memory build", "memory list", "memory show",
+    "init",   "ingest", "replay", "assert", "retract",  "correct",    "call",    "ops",    "plan check", "plan run",
     "ask",    "replay-bundle",
+    "trace list", "trace show", "trace pin", "trace gc",
+    "memory build", "memory list", "memory show",
     "digest", "stats",  "log show", "log verify", "log export", "rebuild", "checkpoint", "compact",
     "synth",  "bench registry", "bench ops", "mcp",
     "demo graph",
