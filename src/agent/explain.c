@@ -10,6 +10,7 @@ enum {
     OPS_LOOKED_AT = 2000, /* of one transaction, for those that speak of what the plan read */
     EVENTS_SHOWN = 20     /* an operation with more is counted and not shown */
 };
+#define LOOK_BYTES_MAX ((size_t)1 << 30) /* results of one look at a belief in between */
 
 /* The transactions between the two beliefs, and the value after each that was looked at. Index 0 is the
  * belief before all of them. */
@@ -45,6 +46,7 @@ out:
 
 /* ---- looking at beliefs in between ---- */
 
+/* A look keeps its value and nothing else: its results are no evidence of the answer. */
 static mk_code value_at(timeline *t, size_t index, mk_str *value, mk_err *err)
 {
     const mk_plan_run_options options = {.as_of = {t->times[index - 1]},
@@ -55,12 +57,23 @@ static mk_code value_at(timeline *t, size_t index, mk_str *value, mk_err *err)
                                          .threads = t->options->threads,
                                          .clock = t->options->clock,
                                          .cancelled = t->options->cancelled};
+    mk_objects *objects = NULL;
+    mk_arena scratch;
     mk_trace trace;
+    mk_str text;
     mk_code rc;
+    mk_arena_init(&scratch, t->arena->alloc);
+    scratch.limit = t->arena->limit;
     t->runs++;
-    MK_TRY(rc, mk_plan_run(t->store, t->plan, &options, t->objects, t->arena, &trace, err));
-    rc = text_of(t->arena, trace.answer, value, err);
+    MK_TRY(rc, mk_objects_memory(t->arena->alloc, LOOK_BYTES_MAX, &objects, err));
+    MK_TRY(rc, mk_plan_run(t->store, t->plan, &options, objects, &scratch, &trace, err));
+    MK_TRY(rc, text_of(&scratch, trace.answer, &text, err));
+    *value = mk_arena_copy(t->arena, text);
+    if (value->p == NULL)
+        rc = mk_fail_nomem(err);
 out:
+    mk_objects_close(objects);
+    mk_arena_free(&scratch);
     return rc;
 }
 

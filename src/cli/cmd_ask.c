@@ -4,6 +4,7 @@
 #include "agent/explain.h"
 #include "agent/page.h"
 #include "cli/cli.h"
+#include "plan/traces.h"
 
 #define ASK_MEMORY_MAX ((size_t)4 << 30)
 #define OBJECTS_MAX ((size_t)1 << 30)
@@ -19,6 +20,8 @@ typedef struct asking {
     mk_ask_options options;
     mk_str question;
     bool verbose;
+    char trace_dir[4200];
+    bool keep; /* the traces */
 } asking;
 
 /* ---- options ---- */
@@ -312,6 +315,31 @@ out:
     return rc;
 }
 
+/* ---- traces ---- */
+
+/* Where results go: into the store's trace/, or nowhere when that cannot be made or is not wanted. */
+static mk_code open_objects(asking *a, mk_err *err)
+{
+    mk_err why;
+    a->keep = !mk_options_has(&a->cli->options, "no-trace");
+    snprintf(a->trace_dir, sizeof a->trace_dir, "%.4000s/trace", mk_store_dir(a->store));
+    if (a->keep &&
+        mk_objects_dir(a->cli->alloc, &mk_fs_posix, a->trace_dir, OBJECTS_MAX, &a->objects, &why) == MK_OK)
+        return MK_OK;
+    if (a->keep)
+        mk_cli__warn(a->cli, "the trace is not kept: %s", why.message);
+    a->keep = false;
+    return mk_objects_memory(a->cli->alloc, OBJECTS_MAX, &a->objects, err);
+}
+
+static mk_code keep_trace(const asking *a, const mk_ask_result *result, mk_err *err)
+{
+    uint32_t number;
+    if (!a->keep || !result->ran)
+        return MK_OK;
+    return mk_traces_save(a->cli->alloc, &mk_fs_posix, a->trace_dir, result->trace.json, &number, err);
+}
+
 /* ---- two beliefs ---- */
 
 static void put_change(mk_buf *out, const mk_claim_change *c)
@@ -386,6 +414,8 @@ static mk_code explain(asking *a, const char *const *times, mk_err *err)
     MK_TRY(rc, mk_explain_diff(a->store, a->question, before, after, &a->options, a->objects, &a->arena, e,
                                err));
     mk_cli__progress_end(a->cli);
+    MK_TRY(rc, keep_trace(a, &e->before, err));
+    MK_TRY(rc, keep_trace(a, &e->after, err));
     MK_TRY(rc, write_files(a, &e->after, err));
     if (a->cli->json) {
         MK_TRY(rc, mk_explain_json(e, &a->arena, &a->out, err));
@@ -441,6 +471,7 @@ static mk_code answer(asking *a, mk_err *err)
         return mk_fail_nomem(err);
     MK_TRY(rc, mk_ask(a->store, a->question, &a->options, a->objects, &a->arena, result, err));
     mk_cli__progress_end(a->cli);
+    MK_TRY(rc, keep_trace(a, result, err));
     MK_TRY(rc, write_files(a, result, err));
     if (a->cli->json) {
         MK_TRY(rc, mk_ask_json(result, &a->arena, &a->out, err));
@@ -460,7 +491,6 @@ static mk_code run_ask(mk_cli *cli, mk_err *err)
                                    ? mk_options_values(&cli->options, "explain-diff")
                                    : NULL;
     asking a = {.cli = cli, .options = {.event = show_event}};
-    char path[4200];
     mk_code rc;
     a.options.event_ctx = &a;
     mk_arena_init(&a.arena, cli->alloc);
@@ -480,8 +510,7 @@ static mk_code run_ask(mk_cli *cli, mk_err *err)
         goto out;
     }
     a.question = mk_str_of(cli->options.words[0]);
-    snprintf(path, sizeof path, "%.4000s/trace", mk_store_dir(a.store));
-    MK_TRY(rc, mk_objects_dir(cli->alloc, &mk_fs_posix, path, OBJECTS_MAX, &a.objects, err));
+    MK_TRY(rc, open_objects(&a, err));
     rc = times != NULL ? explain(&a, times, err) : answer(&a, err);
 out:
     mk_objects_close(a.objects);
@@ -504,6 +533,7 @@ static const mk_option ask_options[] = {
     {.name = "explain-diff", .value = "T1 T2", .count = 2,
      .doc = "ask at two beliefs: which claims change, and what changed them"},
     {.name = "show", .value = "CLASSES", .doc = "see these too: resolution,knowledge,notes"},
+    {.name = "no-trace", .doc = "keep nothing in the store's folder of traces"},
     {.name = "strict", .doc = "drop claims that cannot be verified"},
     {.name = "time-max", .value = "MS", .doc = "refuse a step estimated to take longer (10000)"},
     {.name = "timeout", .value = "MS", .doc = "end a plan that runs longer (60000)"},

@@ -35,7 +35,10 @@ is "the offline planner made it" "$(member planner <answer.json)" offline
 contains "its claims stand" "$(cat answer.json)" '"verdict":"supported"'
 is "the same question gives the same bytes" "$("$merkhet" ask "$question" --json)" "$(cat answer.json)"
 contains "people see belief time and evidence" "$("$merkhet" ask "$question")" "believed at"
-works "the trace is kept" test -d s/trace
+works "the trace is kept" test -f s/trace/1.run
+kept=$(ls s/trace/*.run | wc -l)
+"$merkhet" ask "$question" --no-trace >/dev/null
+is "or not" "$(ls s/trace/*.run | wc -l)" "$kept"
 
 # --- no answer -----------------------------------------------------------------------------------
 
