@@ -15,7 +15,7 @@ while read -r name; do
     else not_ok "the example of $name runs" "$(cat example) -> $said"; fi
     rm -rf here
 done <names
-is "all commands were found" "$(grep -vc '^version$\|^help$' names)" "$(grep -h '\.words = ' "$repo"/src/cli/cmd_*.c | wc -l)"
+is "all commands were found" "$(grep -vc '^version$\|^help$' names)" "$(grep -oh '\.summary =' "$repo"/src/cli/*.c | wc -l)"
 
 awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/guide.md" >guide
 mkdir here
