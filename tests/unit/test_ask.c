@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../support/testalloc.h"
 #include "../support/tmpdir.h"
 #include "agent/ask_internal.h"
 #include "agent/explain.h"
@@ -534,6 +535,53 @@ static void test_replay__a_changed_bundle_is_not_run(void **state)
     assert_true(replay.check.fault_count > 0);
 }
 
+/* ---- memory ---- */
+
+/* Asks with an allocator whose n-th call, and all after it, fail. */
+static mk_code ask_starved(world *w, testalloc *ta, uint64_t n)
+{
+    static const mk_ask_options options = {.threads = 1};
+    const mk_ask_result plan = planned(w, "ada");
+    mk_objects *objects = NULL;
+    mk_ask_result out;
+    mk_arena arena;
+    mk_buf json;
+    mk_code rc;
+    mk_arena_init(&arena, &ta->hook);
+    mk_buf_init(&json, &ta->hook);
+    testalloc_fail(ta, n, true);
+    MK_TRY(rc, mk_objects_memory(&ta->hook, (size_t)1 << 20, &objects, NULL));
+    MK_TRY(rc, mk_ask__at(w->store, &plan, w->tt[3], &options, objects, &arena, &out, NULL));
+    MK_TRY(rc, mk_ask_json(&out, &arena, &json, NULL));
+    mk_buf_clear(&json);
+    if (out.ran)
+        rc = mk_ask_bundle(&out, objects, &arena, &json, NULL);
+out:
+    testalloc_fail(ta, 0, false);
+    mk_objects_close(objects);
+    mk_buf_free(&json);
+    mk_arena_free(&arena);
+    return rc;
+}
+
+static void test_ask__running_out_of_memory_is_an_error(void **state)
+{
+    world *w = *state;
+    testalloc ta;
+    uint64_t failures = 1;
+    testalloc_init(&ta);
+    for (uint64_t n = 1; failures != 0; n += 1 + n / 16) {
+        const uint64_t before = ta.failures;
+        const mk_code rc = ask_starved(w, &ta, n);
+        failures = ta.failures - before;
+        if (rc != MK_OK && rc != MK_E_NOMEM)
+            fail_msg("allocation %llu failed: %s", (unsigned long long)n, mk_code_name(rc));
+        assert_true(failures == 0 ? rc == MK_OK : true);
+        assert_true(testalloc_is_clean(&ta));
+    }
+    testalloc_free(&ta);
+}
+
 #define ASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -561,6 +609,7 @@ int main(void)
         ASK_TEST(test_replay__later_corrections_do_not_change_what_a_bundle_says),
         ASK_TEST(test_replay__another_store_says_something_else),
         ASK_TEST(test_replay__a_changed_bundle_is_not_run),
+        ASK_TEST(test_ask__running_out_of_memory_is_an_error),
     };
     return cmocka_run_group_tests_name("ask", tests, NULL, NULL);
 }
