@@ -40,6 +40,16 @@ kept=$(ls s/trace/*.run | wc -l)
 "$merkhet" ask "$question" --no-trace >/dev/null
 is "or not" "$(ls s/trace/*.run | wc -l)" "$kept"
 
+# --- a model that is not there -------------------------------------------------------------------
+
+refuses "a model that is not configured" 1 E_MODEL "$merkhet" ask "$question" --planner model
+away="env MERKHET_LLM_URL=http://127.0.0.1:1/v1 MERKHET_LLM_MODEL=none MERKHET_LLM_RETRIES=0"
+# shellcheck disable=SC2086
+refuses "a model that is away" 1 E_MODEL $away "$merkhet" ask "$question" --planner model
+# shellcheck disable=SC2086
+is "without being asked for by name it is done without" "$($away "$merkhet" ask "$question" --json)" "$(cat answer.json)"
+contains "and the answer says so" "$("$merkhet" ask "$question")" "no model is configured"
+
 # --- no answer -----------------------------------------------------------------------------------
 
 "$merkhet" ask "Will it rain in Lisbon tomorrow?" --json >none.json 2>none.err
