@@ -178,4 +178,12 @@ merkhet log export --store demo >log.jsonl
 run merkhet replay log.jsonl --store copy
 [ "$(merkhet digest --store copy)" = "$digest" ] || fail 'the copy differs'
 
-step "Done in $(($(date +%s) - began)) s: loaded, corrected, asked at two beliefs, killed, recovered, verified, rebuilt."
+step '8. Ask in words: two questions that this store says it can answer, each checked against its results'
+merkhet ask --store demo | sed -n 's/^  //p' >questions.txt
+[ "$(wc -l <questions.txt)" -ge 2 ] || fail 'the store knows no questions'
+head -n 2 questions.txt >two.txt
+while IFS= read -r question; do
+    run merkhet ask "$question" --store demo
+done <two.txt
+
+step "Done in $(($(date +%s) - began)) s: loaded, corrected, asked at two beliefs, killed, recovered, verified, rebuilt, questioned."

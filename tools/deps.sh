@@ -22,6 +22,7 @@ libxxhash-dev|build|pc:libxxhash|checksums of frames and files
 libzstd-dev|build|pc:libzstd|zstd input and compressed frames
 zlib1g-dev|build|pc:zlib|gzip input
 libutf8proc-dev|build|pc:libutf8proc|case folding and normal forms of names
+libcurl4-openssl-dev|build|pc:libcurl|HTTP to model endpoints
 libcmocka-dev|test|hdr:cmocka.h|the unit test framework
 git|test|cmd:git|the demo and the tests load a git history
 clang|fuzz|cmd:clang|compiles the fuzz targets with libFuzzer

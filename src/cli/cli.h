@@ -31,6 +31,7 @@ struct mk_cli {
     bool out_is_terminal;
     bool err_is_terminal;
     bool colour; /* on standard output */
+    bool refused; /* set by a command whose result says no: exit status 1, and no error to print */
     _Atomic bool progress_shown; /* warnings come from the store's threads */
     int64_t progress_last_us;
     const mk_alloc *alloc;
@@ -39,6 +40,7 @@ struct mk_cli {
 /* ---- the tables of commands, one for each file ---- */
 
 extern const mk_command mk_commands_store[];
+extern const mk_command mk_commands_memory[];
 extern const mk_command mk_commands_ingest[];
 extern const mk_command mk_commands_replay[];
 extern const mk_command mk_commands_log[];
@@ -48,6 +50,9 @@ extern const mk_command mk_commands_synth[];
 extern const mk_command mk_commands_bench[];
 extern const mk_command mk_commands_mcp[];
 extern const mk_command mk_commands_plan[];
+extern const mk_command mk_commands_ask[];
+extern const mk_command mk_commands_demo[];
+extern const mk_command mk_commands_replay_bundle[];
 extern const mk_command mk_commands_trace[];
 extern const mk_command mk_commands_verify[];
 
@@ -62,6 +67,10 @@ MK_CHECK mk_code mk_cli__open(mk_cli *cli, const char *dir, mk_open_mode mode, b
 MK_CHECK mk_code mk_cli__close(mk_store *store, mk_code rc, mk_err *err);
 /* The mask that --show asks for; MK_SHOW_USER without it. */
 MK_CHECK mk_code mk_cli__mask(const mk_cli *cli, unsigned *mask, mk_err *err);
+
+/* The model of MERKHET_LLM_URL and its siblings; *out is NULL when there is none. Close it. */
+struct mk_model;
+MK_CHECK mk_code mk_cli__model_open(mk_cli *cli, struct mk_model **out, mk_err *err);
 
 /* ---- output ---- */
 

@@ -12,7 +12,8 @@
 static const mk_command *const tables[] = {
     mk_commands_store, mk_commands_ingest, mk_commands_replay, mk_commands_log, mk_commands_write,
     mk_commands_call, mk_commands_synth, mk_commands_bench, mk_commands_mcp, mk_commands_plan,
-    mk_commands_trace, mk_commands_verify,
+    mk_commands_trace, mk_commands_verify, mk_commands_memory, mk_commands_ask, mk_commands_demo,
+    mk_commands_replay_bundle,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 #define COMMANDS_MAX 64
@@ -28,9 +29,10 @@ static const mk_option common[] = {
 /* In the order in which a newcomer meets them. */
 static const char *const order[] = {
     "init", "ingest", "replay", "assert", "retract", "correct", "call", "ops", "plan check",
-    "plan run", "trace list", "trace show", "trace pin", "trace gc", "digest", "stats", "log show",
-    "log verify", "log export", "rebuild", "checkpoint", "compact", "verify", "synth",
-    "bench registry", "bench ops", "mcp",
+    "plan run", "ask", "replay-bundle", "trace list", "trace show", "trace pin", "trace gc",
+    "memory build", "memory list", "memory show", "digest", "stats", "log show", "log verify",
+    "log export", "rebuild", "checkpoint", "compact", "verify", "synth", "bench registry",
+    "bench ops", "mcp", "demo graph",
 };
 
 static const mk_command *find_command(const char *name)
@@ -253,7 +255,7 @@ int main(int argc, char **argv)
     else
         (void)fflush(stdout); /* what came before the error; the error itself is what counts */
     if (rc == MK_OK)
-        return 0;
+        return cli.refused ? 1 : 0;
     mk_cli__report_error(&cli, &err);
     return mk_err_is_usage(&err) ? 2 : 1;
 }

@@ -6,7 +6,7 @@ began=$(date +%s)
 TMPDIR=$work/tmp MK_PROGRAM=$merkhet bash "$repo/tools/demo.sh" >out 2>&1
 is "the demo succeeds" "$?" 0
 [ $failures -eq 0 ] || not_ok "its output" "$(tail -n 20 out)"
-contains "its last line" "$(tail -n 1 out)" "killed, recovered, verified, rebuilt"
+contains "its last line" "$(tail -n 1 out)" "killed, recovered, verified, rebuilt, questioned"
 took=$(($(date +%s) - began))
 if [ $took -lt 60 ]; then ok "it takes $took s"; else not_ok "it takes $took s"; fi
 is "it leaves nothing behind" "$(ls tmp)" ""
