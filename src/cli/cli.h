@@ -49,6 +49,7 @@ extern const mk_command mk_commands_bench[];
 extern const mk_command mk_commands_mcp[];
 extern const mk_command mk_commands_plan[];
 extern const mk_command mk_commands_trace[];
+extern const mk_command mk_commands_eval[];
 
 /* ---- the store ---- */
 

@@ -13,6 +13,7 @@ static const mk_command *const tables[] = {
     mk_commands_store, mk_commands_ingest, mk_commands_replay,
     mk_commands_log,   mk_commands_write,  mk_commands_call,   mk_commands_synth,
     mk_commands_bench, mk_commands_mcp,    mk_commands_plan,     mk_commands_trace,
+    mk_commands_eval,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 #define COMMANDS_MAX 64
@@ -30,6 +31,7 @@ static const char *const order[] = {
     "init",   "ingest", "replay", "assert", "retract",  "correct",    "call",    "ops",    "plan check", "plan run", "trace list", "trace show", "trace pin", "trace gc",
     "digest", "stats",  "log show", "log verify", "log export", "rebuild", "checkpoint", "compact",
     "synth",  "bench registry", "bench ops", "mcp",
+    "eval run", "eval faults",
 };
 
 static const mk_command *find_command(const char *name)
