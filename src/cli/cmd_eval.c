@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "eval/faults.h"
 #include "eval/run.h"
+#include "model/model.h"
 
 #define MUTANTS_MAX 100000
 
@@ -201,6 +202,8 @@ static mk_code run_eval(mk_cli *cli, mk_err *err)
     MK_TRY(rc, read_planner(&cli->options, &options.planner, err));
     MK_TRY(rc, read_ablations(&cli->options, &options, err));
     MK_TRY(rc, mk_cli__mask(cli, &options.mask, err));
+    if (options.planner == MK_EVAL_MODEL)
+        MK_TRY(rc, mk_cli__model_open(cli, &options.model, err));
     MK_TRY(rc, open_all(&e, err));
     MK_TRY(rc, mk_eval_run(e.store, &e.suite, &options, &e.arena, &report, err));
     mk_cli__progress_end(cli);
@@ -212,6 +215,7 @@ static mk_code run_eval(mk_cli *cli, mk_err *err)
         rc = put_report(&e, &report, err);
     }
 out:
+    mk_model_close(options.model);
     return end(&e, rc, err);
 }
 
@@ -314,7 +318,7 @@ const mk_command mk_commands_eval[] = {
      .help = SUITE_HELP
          "oracle runs the plans that tasks carry; offline and model plan themselves. Beside\n"
          "each score stands that of a constant answer: the most frequent right one of its\n"
-         "kind. No answer counts as a wrong one.",
+         "kind. No answer counts as a wrong one. model asks what MERKHET_LLM_URL names.",
      .example = "merkhet assert --store team --node ada --label Person --from 2024-01-01\n"
                 "echo '[{\"id\":\"1\",\"question\":\"Will it rain tomorrow?\",\"kind\":\"abstain\"}]' | "
                 "merkhet eval run --suite - --store team",

@@ -38,6 +38,7 @@ typedef void mk_eval_row_fn(void *ctx, const mk_eval_row *row, size_t done, size
 /* All members may be zero. */
 typedef struct mk_eval_options {
     mk_eval_planner planner;
+    struct mk_model *model; /* what MK_EVAL_MODEL asks; NULL: none is configured */
     bool no_contracts, no_completeness, no_gate, no_memory; /* ablations */
     unsigned mask;
     unsigned threads;

@@ -4,18 +4,6 @@
 #include "agent/ask.h"
 #include "eval/run_internal.h"
 
-typedef struct watching {
-    size_t rejected; /* before anything was run */
-    bool started;
-} watching;
-
-static void watch(void *ctx, const mk_ask_event *event)
-{
-    watching *w = ctx;
-    w->started |= event->kind == MK_ASK_STEP_STARTED;
-    w->rejected += event->kind == MK_ASK_REJECTED && !w->started;
-}
-
 static mk_code say_missing(const mk_ask_result *result, mk_arena *arena, mk_str *why, mk_err *err)
 {
     mk_buf text;
@@ -48,9 +36,9 @@ mk_code mk_eval__by_asking(mk_store *store, const mk_eval_options *options, cons
                            mk_objects *objects, mk_arena *arena, mk_eval_row *row, mk_eval_answer *answer,
                            mk_err *err)
 {
-    watching w = {0};
     const mk_ask_options how = {
         .planner = options->planner == MK_EVAL_MODEL ? MK_PLANNER_MODEL : MK_PLANNER_OFFLINE,
+        .model = options->model,
         .mask = options->mask,
         .allowed = task->uids,
         .allowed_count = task->uid_count,
@@ -58,10 +46,10 @@ mk_code mk_eval__by_asking(mk_store *store, const mk_eval_options *options, cons
         .no_contracts = options->no_contracts,
         .no_completeness = options->no_completeness,
         .no_gate = options->no_gate,
+        .no_memory = options->no_memory,
+        .no_examples = true,
         .clock = options->clock,
-        .cancelled = options->cancelled,
-        .event = watch,
-        .event_ctx = &w};
+        .cancelled = options->cancelled};
     mk_ask_result result;
     mk_err own;
     mk_code rc = mk_ask(store, task->question, &how, objects, arena, &result, &own);
@@ -74,8 +62,8 @@ mk_code mk_eval__by_asking(mk_store *store, const mk_eval_options *options, cons
             *err = own;
         return rc;
     }
-    row->has_plan = result.plan.n > 0;
-    row->first_valid = row->has_plan && w.rejected == 0;
+    row->has_plan = result.plan.n > 0 || result.attempts > 0;
+    row->first_valid = result.first_valid;
     row->executed = result.ran && result.trace.answer != NULL;
     if (result.ran && !result.abstained)
         count_claims(row, &result);

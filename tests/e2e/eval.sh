@@ -29,6 +29,8 @@ refuses "an oracle without plans" 1 E_INVALID_ARG "$merkhet" eval run --suite li
 refuses "an unknown planner" 2 "oracle, offline or model" "$merkhet" eval run --suite list.json --store world --planner x
 refuses "an unknown ablation" 2 "contracts, completeness, gate or memory" \
     "$merkhet" eval run --suite list.json --store world --ablate truth
+refuses "a model where none is configured" 1 E_MODEL env -u MERKHET_LLM_URL \
+    "$merkhet" eval run --suite list.json --store world --planner model
 refuses "no suite" 2 "name a suite" "$merkhet" eval run --store world
 echo '{"test":7}' >bad.json
 refuses "a suite that is none" 1 E_SCHEMA "$merkhet" eval run --suite bad.json --store world
