@@ -55,6 +55,7 @@ extern const mk_command mk_commands_demo[];
 extern const mk_command mk_commands_replay_bundle[];
 extern const mk_command mk_commands_trace[];
 extern const mk_command mk_commands_verify[];
+extern const mk_command mk_commands_eval[];
 
 /* ---- the store ---- */
 

@@ -13,7 +13,7 @@ static const mk_command *const tables[] = {
     mk_commands_store, mk_commands_ingest, mk_commands_replay, mk_commands_log, mk_commands_write,
     mk_commands_call, mk_commands_synth, mk_commands_bench, mk_commands_mcp, mk_commands_plan,
     mk_commands_trace, mk_commands_verify, mk_commands_memory, mk_commands_ask, mk_commands_demo,
-    mk_commands_replay_bundle,
+    mk_commands_replay_bundle, mk_commands_eval,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 #define COMMANDS_MAX 64
@@ -32,7 +32,7 @@ static const char *const order[] = {
     "plan run", "ask", "replay-bundle", "trace list", "trace show", "trace pin", "trace gc",
     "memory build", "memory list", "memory show", "digest", "stats", "log show", "log verify",
     "log export", "rebuild", "checkpoint", "compact", "verify", "synth", "bench registry",
-    "bench ops", "mcp", "demo graph",
+    "bench ops", "mcp", "eval run", "eval faults", "demo graph",
 };
 
 static const mk_command *find_command(const char *name)
