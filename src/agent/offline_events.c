@@ -11,7 +11,7 @@
 #include "op/call.h"
 
 typedef enum role { R_NONE, R_SRC, R_DST } role;
-typedef enum asked { A_NONE, A_COUNT, A_ENTITIES, A_COUNT_ENTITIES, A_TOP, A_MEAN, A_WHEN, A_BUCKET, A_TYPE } asked;
+typedef enum asked { A_NONE, A_COUNT, A_ENTITIES, A_COUNT_ENTITIES, A_TOP, A_MEAN, A_VALUE, A_WHEN, A_ONCE, A_BUCKET, A_TYPE } asked;
 
 typedef struct events {
     mk_off *q;
@@ -58,10 +58,16 @@ static void find_verb(events *e)
     e->receives = !q->tokens[e->verb].used && q->tokens[e->verb].concept == C_RECEIVE;
     for (size_t i = e->verb + 1; i < q->count && i < e->verb + 3; i++)
         e->passive |= mk_off__is(&q->tokens[i], "by");
-    bool auxiliary = false;
+    bool auxiliary = false, close = false;
     for (size_t i = e->verb; i > 0 && i + 4 > e->verb; i--)
         auxiliary |= mk_off__is_any(&q->tokens[i - 1], "was were been being be is are");
-    e->passive = e->passive && auxiliary;
+    if (e->verb > 0)
+        close = mk_off__is_any(&q->tokens[e->verb - 1], "was were been being be is are");
+    /* "was renamed to" names a relation from what was renamed: its own preposition keeps the direction. */
+    const bool towards = q->rel_count != 0 && e->verb == q->rel_first[0] && mk_off__is(&q->tokens[q->rel_last[0]], "to");
+    /* "When was X added": the auxiliary stands before the name. */
+    const bool split = e->verb > 0 && q->tokens[e->verb - 1].used && auxiliary && q->rel_count != 0;
+    e->passive = !towards && ((e->passive && auxiliary) || ((close || split) && q->rel_count != 0));
     const bool turned = e->passive != e->receives;
     e->subject = turned ? R_DST : R_SRC;
     e->object = turned ? R_SRC : R_DST;
@@ -81,7 +87,7 @@ static role role_of_name(const events *e, const mk_name *n)
     const mk_off *q = e->q;
     const size_t at = before_name(q, n->first);
     const mk_token *prep = at > 0 ? &q->tokens[at - 1] : NULL;
-    if (prep != NULL && mk_off__is_any(prep, "by from"))
+    if (prep != NULL && (mk_off__is(prep, "from") || (mk_off__is(prep, "by") && (e->passive || e->verb == q->count))))
         return R_SRC;
     if (prep != NULL && mk_off__is_any(prep, "to towards toward at against") && !mk_off__is(prep, "at"))
         return R_DST;
@@ -162,9 +168,7 @@ static bool find_asked(events *e, uint64_t bits)
     size_t used;
     e->top = top_number(e, &used);
     if ((bits & MK_C(C_WHEN)) != 0) {
-        if ((bits & (MK_C(C_FIRST) | MK_C(C_LAST))) == 0)
-            return false;
-        e->what = A_WHEN;
+        e->what = (bits & (MK_C(C_FIRST) | MK_C(C_LAST))) != 0 ? A_WHEN : A_ONCE;
         e->last = (bits & MK_C(C_LAST)) != 0;
         return true;
     }
@@ -182,6 +186,18 @@ static bool find_asked(events *e, uint64_t bits)
     }
     if (ranks && (bits & MK_C(C_TYPE)) != 0) {
         e->what = A_TYPE;
+        return true;
+    }
+    /* "what rating did A give B": one event, and its property */
+    if (which < q->count && count == q->count && q->prop.n != 0 && noun == q->prop_token && e->src.n != 0 && e->dst.n != 0 &&
+        (bits & MK_C(C_MOST)) == 0) {
+        e->what = A_VALUE;
+        return true;
+    }
+    if (which < q->count && mk_off__is(&q->tokens[which], "what") && q->rel_count != 0 && count == q->count &&
+        (bits & (MK_C(C_MOST) | MK_C(C_TYPE))) == 0 && (e->src.n == 0) != (e->dst.n == 0)) {
+        e->what = A_ENTITIES;
+        e->who = asked_role(e, which);
         return true;
     }
     const bool people = who < q->count || (noun < q->count && q->tokens[noun].concept == C_NODE);
@@ -373,8 +389,15 @@ static void write_what(events *e)
         snprintf(column, sizeof column, "mean_prop_%.*s", MK_STR_ARG(q->prop));
         write_number(e, aggregate, column, "value");
         break;
+    case A_VALUE:
+        mk_buf_printf(&e->said, "The %.*s of the event", MK_STR_ARG(q->prop));
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max\",\"of\":\"prop\",\"prop\":\"%.60s\"}", q->prop.p);
+        snprintf(column, sizeof column, "max_prop_%.*s", MK_STR_ARG(q->prop));
+        write_number(e, aggregate, column, "value");
+        break;
+    case A_ONCE:
     case A_WHEN:
-        mk_buf_printf(&e->said, "When the %s event was", e->last ? "last" : "first");
+        mk_buf_printf(&e->said, "When the %s event was", e->what == A_ONCE ? "only" : e->last ? "last" : "first");
         snprintf(aggregate, sizeof aggregate, "{\"agg\":\"%s\",\"of\":\"vt_s\"}", e->last ? "max" : "min");
         write_number(e, aggregate, e->last ? "max_vt_s" : "min_vt_s", "value");
         break;
@@ -467,6 +490,87 @@ out:
     return rc;
 }
 
+/* ---- what has to be so for the answer to be the answer ---- */
+
+static mk_code aggregate_now(events *e, const char *groups, mk_arena *scratch, const mk_json **rows)
+{
+    mk_off *q = e->q;
+    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    mk_call_result result;
+    mk_json *payload;
+    mk_buf args;
+    mk_code rc;
+    *rows = NULL;
+    mk_buf_init(&args, q->arena->alloc);
+    mk_call_result_init(&result, q->arena->alloc);
+    mk_buf_printf(&args, "{\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"}]", groups);
+    put_filters(e, &args);
+    mk_buf_c(&args, '}');
+    MK_TRY(rc, mk_buf_done(&args, q->err));
+    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), mk_buf_view(&args), &options, scratch, &result, q->err);
+    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
+        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
+        goto out;
+    }
+    MK_TRY(rc, rc);
+    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
+    *rows = mk_json_get(payload, "rows");
+out:
+    mk_buf_free(&args);
+    mk_call_result_free(&result);
+    return rc;
+}
+
+/* "files" are asked for: then everything that is found must be a File. */
+static mk_code labels_agree(events *e, bool *agree)
+{
+    const mk_off *q = e->q;
+    const mk_json *rows;
+    mk_arena scratch;
+    char groups[80];
+    mk_code rc;
+    *agree = true;
+    const bool entities = e->what == A_ENTITIES || e->what == A_COUNT_ENTITIES || e->what == A_TOP;
+    if (!entities || q->label_count == 0)
+        return MK_OK;
+    *agree = q->label_count == 1;
+    mk_arena_init(&scratch, q->arena->alloc);
+    snprintf(groups, sizeof groups, "{\"dim\":\"label\",\"role\":\"%s\"}", word(e->who));
+    MK_TRY(rc, aggregate_now(e, groups, &scratch, &rows));
+    *agree &= rows != NULL;
+    for (size_t i = 0; rows != NULL && i < rows->n; i++) {
+        const mk_json *label = mk_json_get(&rows->items[i], e->who == R_SRC ? "src_label" : "dst_label");
+        *agree &= label != NULL && label->kind == MK_JSON_STRING && mk_str_eq(label->text, q->labels[0]);
+    }
+out:
+    mk_arena_free(&scratch);
+    return rc;
+}
+
+/* "When was X added" and "what rating did A give B" suppose one event. */
+static mk_code happened_once(events *e, bool *once)
+{
+    const mk_json *rows;
+    mk_arena scratch;
+    int64_t count = 0;
+    mk_code rc;
+    *once = true;
+    if (e->what != A_ONCE && e->what != A_VALUE)
+        return MK_OK;
+    const bool both = e->src.n != 0 && e->dst.n != 0;
+    mk_arena_init(&scratch, e->q->arena->alloc);
+    MK_TRY(rc, aggregate_now(e, both ? "{\"dim\":\"endpoint\",\"role\":\"dst\"}" : "", &scratch, &rows));
+    for (size_t i = 0; rows != NULL && i < rows->n; i++) {
+        const mk_json *dst = mk_json_get(&rows->items[i], "dst"), *n = mk_json_get(&rows->items[i], "count");
+        if (n != NULL && (!both || (dst != NULL && mk_str_eq(dst->text, e->dst))))
+            count += n->i;
+    }
+    *once = count == 1;
+out:
+    mk_arena_free(&scratch);
+    return rc;
+}
+
 /* ---- reading ---- */
 
 static bool read_question(events *e)
@@ -477,8 +581,10 @@ static bool read_question(events *e)
                            MK_C(C_SEND) | MK_C(C_RECEIVE) | MK_C(C_MOST) | MK_C(C_DISTINCT) | MK_C(C_AVERAGE) | MK_C(C_POSITIVE) |
                            MK_C(C_NEGATIVE) | MK_C(C_VALUE) | MK_C(C_NUMBER) | MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_EVER) | MK_C(C_INVOLVED) |
                            MK_C(C_OTHER) | MK_C(C_TYPE) | MK_C(C_PERIOD) | MK_C(C_TIME) | MK_C(C_NOW) | MK_C(C_EXIST) | MK_C(C_TOTAL);
-    if ((bits & ~known) != 0 || q->instant_count != 0 || q->length_count != 0 || q->name_count > 2)
+    if ((bits & ~known) != 0 || q->instant_count != 0 || q->length_count != 0 || q->name_count > 2 || q->rel_count > 1)
         return false;
+    if (q->name_count == 2 && mk_str_eq(q->names[0].uid, q->names[1].uid))
+        return false; /* two statements about one, and one plan says one thing */
     if ((bits & (MK_C(C_EVENT) | MK_C(C_SEND) | MK_C(C_RECEIVE))) == 0 && q->rel_count == 0)
         return false;
     if ((bits & MK_C(C_PERIOD)) != 0 && (bits & MK_C(C_MOST)) == 0)
@@ -493,7 +599,7 @@ static bool read_question(events *e)
 mk_code mk_off__events(mk_off *q, bool *planned)
 {
     events e = {.q = q, .kind = "text"};
-    bool tied = false;
+    bool tied = false, agree = true, once = true;
     mk_code rc = MK_OK;
     *planned = false;
     mk_buf_init(&e.args, q->arena->alloc);
@@ -501,6 +607,13 @@ mk_code mk_off__events(mk_off *q, bool *planned)
     mk_buf_init(&e.said, q->arena->alloc);
     if (!read_question(&e))
         goto out;
+    MK_TRY(rc, labels_agree(&e, &agree));
+    MK_TRY(rc, happened_once(&e, &once));
+    if (!agree || !once) {
+        MK_TRY(rc, mk_off__missing(q, agree ? "one event: there is none, or there are several; ask for the first, or name a time"
+                                            : "what is asked for: these events have other kinds of node at that end"));
+        goto out;
+    }
     write_what(&e);
     if (e.what == A_TOP || e.what == A_BUCKET || e.what == A_TYPE)
         MK_TRY(rc, is_tied(&e, &tied));

@@ -449,7 +449,7 @@ static const frame frames[] = {
      MAY_WINDOW, false, true, first_burst},
     {"busiest part", B(MOST), B(BUCKET) | B(EVENT) | B(PERIOD), B(COUNT) | B(LENGTH) | B(INVOLVED) | B(WHEN) | B(TOTAL) | B(EXIST), 0, 0, 1, MAY_WINDOW,
      false, false, peak},
-    {"newcomers", B(COUNT), B(NEW) | B(FIRST), B(NODE) | B(EVENT) | B(INVOLVED) | B(EXIST) | B(EVER) | B(DISTINCT) | B(SEND), 0, 0, 0, MAY_WINDOW,
+    {"newcomers", B(COUNT), B(NEW) | B(FIRST), B(NODE) | B(WHO) | B(EVENT) | B(INVOLVED) | B(EXIST) | B(EVER) | B(DISTINCT), 0, 0, 0, MAY_WINDOW,
      false, false, newcomers},
     {"reciprocity", B(RECIPROCAL), B(EVENT) | B(PAIR) | B(SHARE), B(SHARE) | B(SEND) | B(RECEIVE) | B(INVOLVED) | B(PATH) | B(DISTINCT) | B(NODE), 0, 0, 0,
      MAY_WINDOW, false, false, reciprocity},
@@ -462,12 +462,25 @@ static const frame frames[] = {
     {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
 };
 
-/* "at most" and "at least" are no superlatives. */
-static void quiet_bounds(mk_off *q)
+/* "at most" is no superlative, "the whole period" no bucket; "did" inside a sentence is grammar, and at its beginning it asks
+ * for yes or no, as "was" and "had" do. */
+static void quiet_words(mk_off *q)
 {
-    for (size_t i = 1; i < q->count; i++)
-        if (mk_off__is_any(&q->tokens[i], "most least") && mk_off__is(&q->tokens[i - 1], "at"))
-            q->tokens[i].concept = C_STOP;
+    for (size_t i = 0; i < q->count; i++) {
+        mk_token *t = &q->tokens[i];
+        const mk_token *before = i > 0 ? &q->tokens[i - 1] : NULL;
+        if (t->used)
+            continue;
+        if (before != NULL && mk_off__is_any(t, "most least") && mk_off__is(before, "at"))
+            t->concept = C_STOP;
+        else if (before != NULL && mk_off__is_any(before, "whole entire full complete") &&
+                 (t->concept == C_BUCKET || t->concept == C_PERIOD || t->concept == C_TIME || t->concept == C_VERSION))
+            t->concept = C_STOP;
+        else if (before != NULL && t->concept == C_DID)
+            t->concept = C_STOP;
+        else if (before == NULL && mk_off__is_any(t, "did do does was were is are has have had can could"))
+            t->concept = C_DID;
+    }
 }
 
 static bool fits(const mk_off *q, const frame *f, uint64_t bits, size_t names)
@@ -548,7 +561,7 @@ mk_code mk_off__frames(mk_off *q)
     size_t list[MK_OFF_NAMES_MAX];
     bool planned = false;
     mk_code rc = MK_OK;
-    quiet_bounds(q);
+    quiet_words(q);
     const size_t names = distinct_names(q, list);
     const uint64_t bits = mk_off__concepts(q);
     if (q->ambiguous || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))

@@ -90,6 +90,9 @@ typedef struct mk_off {
     size_t rel_count, rel_types; /* named in the question; in the store */
     mk_str only_rel;             /* when the store has one */
     mk_str prop;                 /* a number property that the question names */
+    size_t prop_token;           /* where; q->count: nowhere */
+    mk_str labels[4];            /* that the question names */
+    size_t label_tokens[4], label_count;
     /* numbers that are neither time nor name */
     int64_t numbers[4];
     size_t number_tokens[4], number_count;

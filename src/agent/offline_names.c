@@ -346,10 +346,60 @@ out:
     for (size_t t = 0; t < q->count; t++) { /* the property stands for the events that carry it */
         char asked[48];
         stem(q->tokens[t].low, asked);
-        if (!q->tokens[t].used && strcmp(asked, word) == 0)
+        if (!q->tokens[t].used && strcmp(asked, word) == 0) {
             q->tokens[t].concept = C_EVENT;
+            q->prop_token = q->prop_token < q->count ? q->prop_token : t;
+        }
     }
     return q->prop.p != NULL ? MK_OK : mk_fail_nomem(q->err);
+}
+
+/* ---- labels ---- */
+
+typedef struct label_search {
+    mk_off *q;
+    uint32_t seen[64];
+    size_t count, nodes;
+} label_search;
+
+static bool take_label(void *ctx, const mk_node_ref *ref)
+{
+    label_search *l = ctx;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->seen[i] == ref->label)
+            return ++l->nodes < 20000;
+    if (l->count < 64)
+        l->seen[l->count++] = ref->label;
+    return ++l->nodes < 20000;
+}
+
+/* "commits" where nodes have the label Commit: nodes, and the only kind that is meant. */
+static mk_code find_labels(mk_off *q)
+{
+    label_search l = {.q = q};
+    char label[48], word[48], asked[48];
+    mk_code rc = mk_view_nodes(q->view, INT64_MIN, INT64_MAX, take_label, &l, q->err);
+    if (rc != MK_OK && rc != MK_E_CANCELLED)
+        return rc;
+    for (size_t i = 0; i < l.count; i++) {
+        const mk_str name = mk_view_name(q->view, l.seen[i]);
+        size_t n = 0;
+        for (; n < name.n && n < sizeof label - 1; n++)
+            label[n] = name.p[n] >= 'A' && name.p[n] <= 'Z' ? (char)(name.p[n] - 'A' + 'a') : name.p[n];
+        label[n] = '\0';
+        stem(label, word);
+        for (size_t t = 0; t < q->count && n != 0 && n == name.n; t++) {
+            stem(q->tokens[t].low, asked);
+            if (q->tokens[t].used || strcmp(asked, word) != 0 || q->tokens[t].concept == C_EVENT)
+                continue;
+            q->tokens[t].concept = C_NODE;
+            if (strcmp(label, "node") != 0 && q->label_count < 4) {
+                q->labels[q->label_count] = mk_arena_copy(q->arena, name);
+                q->label_tokens[q->label_count++] = t;
+            }
+        }
+    }
+    return MK_OK;
 }
 
 /* ---- what events are called here ---- */
@@ -407,10 +457,12 @@ static void find_numbers(mk_off *q)
 mk_code mk_off__names(mk_off *q)
 {
     mk_code rc;
+    q->prop_token = q->count;
     MK_TRY(rc, find_names(q));
     MK_TRY(rc, find_relations(q));
     name_events(q);
     MK_TRY(rc, find_property(q));
+    MK_TRY(rc, find_labels(q));
     find_numbers(q);
 out:
     return rc;

@@ -537,6 +537,32 @@ static bool read_single(mk_off *q, size_t i)
     return true;
 }
 
+/* "(April, May and June)" behind a quarter only says it again. */
+static void use_repetitions(mk_off *q)
+{
+    for (size_t i = 0; i < q->count; i++) {
+        size_t end = i;
+        bool months = false, inside = q->has_window;
+        if (q->tokens[i].used || !q->tokens[i].opens)
+            continue;
+        for (; end < q->count && !q->tokens[end].used; end++) {
+            const int month = month_of(q->tokens[end].low);
+            const bool glue = mk_off__is_any(&q->tokens[end], "to and through utc") || day_of(&q->tokens[end]) != 0;
+            if (month == 0 && !glue)
+                break;
+            months |= month != 0;
+            if (month != 0) {
+                int64_t y;
+                unsigned m, d;
+                mk_civil_of_days(q->t_a / DAY, &y, &m, &d);
+                inside &= month_start((int)y, month) < q->t_b && month_start((int)y, month + 1) > q->t_a;
+            }
+        }
+        if (months && inside && end > i && q->tokens[end - 1].ends)
+            use(q, i, end - 1);
+    }
+}
+
 void mk_off__times(mk_off *q)
 {
     lend_year(q);
@@ -566,6 +592,7 @@ void mk_off__times(mk_off *q)
         }
         use(q, i, i + n - 1);
     }
+    use_repetitions(q);
     for (size_t i = 0; i < q->count; i++)
         if (!q->tokens[i].used)
             read_length(q, i);

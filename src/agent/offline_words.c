@@ -18,7 +18,7 @@ static const struct {
              "let i we you my our your have has had having so if when whenever while where per via under upon through "
              "throughout across utc gmt z inclusive exclusive included excluded including include respectively namely "
              "i.e e.g ie eg etc they them their he she him her his hers themselves itself using use used based "
-             "according suppose say whether no matter both be along together exact exactly in-between valid versus vs direction ago different-from at-most everything"},
+             "according suppose say whether no matter both be along together exact exactly how but one became become becomes in-between valid versus vs direction ago different-from at-most everything"},
     {C_COUNT, "count counts counted number numbers many total tally"},
     {C_WHICH, "which what name list identify find give report state compute calculate determine return pick"},
     {C_WHO, "who whom whose whoever"},
@@ -32,7 +32,7 @@ static const struct {
     {C_VERSION, "version versions history revision revisions"},
     {C_BUCKET, "split divide divided cut bucket buckets interval intervals period periods slot slots bin bins stretch stretches"},
     {C_NEIGHBOUR, "neighbor neighbors neighbour neighbours partner partners counterpart counterparts"},
-    {C_SEND, "send sends sent sending sender senders give gives gave given giving giver initiate initiated initiates source "
+    {C_SEND, "send sends sent sending sender senders give gives gave given giving giver hand handed hands direct directed directs initiate initiated initiates source "
              "sources originate originated issue issued"},
     {C_RECEIVE, "receive receives received receiving receiver receivers recipient recipients get gets got target targets"},
     {C_TOUCH, "touch touches touching touched incident attached adjacent"},
@@ -61,7 +61,7 @@ static const struct {
     {C_AVERAGE, "average mean avg"},
     {C_POSITIVE, "positive"},
     {C_NEGATIVE, "negative"},
-    {C_VALUE, "value values score scores"},
+    {C_VALUE, "value values"},
     {C_ABOVE, "above exceeding greater more"},
     {C_BELOW, "below less fewer under"},
     {C_TIME, "time times moment instant date snapshot snapshots often"},
@@ -71,7 +71,7 @@ static const struct {
     {C_PATH, "path paths respecting traversed traverse order ordered forward follow following followed chain hop hops via route "
              "routes must message word news information rumour rumor"},
     {C_THRESHOLD, "z score zscore threshold rolling trailing prior window"},
-    {C_INVOLVED, "involved involving involve involves occur occurs occurred occurring took take taken place happen happened happens saw "
+    {C_INVOLVED, "involved involving involve involves mentioned mention mentions turn turns occur occurs occurred occurring took take taken place happen happened happens saw "
                  "see seen had fell fall falls active observed"},
     {C_TYPE, "type types kind kinds"},
     {C_PERIOD, "day days week weeks month months hour hours minute minutes year years"},
