@@ -11,7 +11,7 @@
 #include "op/call.h"
 
 typedef enum role { R_NONE, R_SRC, R_DST } role;
-typedef enum asked { A_NONE, A_COUNT, A_ENTITIES, A_COUNT_ENTITIES, A_TOP, A_MEAN, A_VALUE, A_WHEN, A_ONCE, A_BUCKET, A_TYPE } asked;
+typedef enum asked { A_NONE, A_COUNT, A_ENTITIES, A_COUNT_ENTITIES, A_TOP, A_MEAN, A_VALUE, A_DID, A_BOTH_WAYS, A_PARTNERS, A_COUNT_PARTNERS, A_COMMON, A_WHEN, A_ONCE, A_BUCKET, A_TYPE } asked;
 
 typedef struct events {
     mk_off *q;
@@ -20,8 +20,12 @@ typedef struct events {
     bool receives;
     role subject, object;
     role who;           /* of what is asked */
+    size_t noun;        /* the word for it */
     asked what;
     mk_str src, dst;    /* n 0: any */
+    mk_str common;      /* a second one in the same role: "both A and B" */
+    bool with;          /* "together with A" */
+    bool between;       /* "between A and B" */
     int64_t top;
     bool by_distinct;   /* rank by how many different others */
     bool last;          /* WHEN: the last time */
@@ -96,11 +100,43 @@ static role role_of_name(const events *e, const mk_name *n)
     return n->first < e->verb ? e->subject : e->object;
 }
 
+/* "between A and B", where a role would be a guess. */
+static bool is_between(const mk_off *q)
+{
+    if (q->name_count != 2)
+        return false;
+    const size_t first = before_name(q, q->names[0].first), and = q->names[0].last + 1;
+    return first > 0 && mk_off__is(&q->tokens[first - 1], "between") && mk_off__is(&q->tokens[and], "and") && q->names[1].first == and + 1;
+}
+
 static bool place_names(events *e)
 {
     mk_off *q = e->q;
+    if (is_between(q)) {
+        e->between = true;
+        e->src = q->names[0].uid;
+        e->dst = q->names[1].uid;
+        return true;
+    }
     for (size_t i = 0; i < q->name_count; i++) {
-        const role r = role_of_name(e, &q->names[i]);
+        const size_t at = before_name(q, q->names[i].first);
+        if (q->name_count == 1 && e->verb == q->count && at > 0 && mk_off__is(&q->tokens[at - 1], "with")) {
+            e->with = true;
+            e->src = q->names[i].uid;
+            return true;
+        }
+        role r = role_of_name(e, &q->names[i]);
+        /* "from both n1 and n13": the second has the preposition of the first */
+        const bool both = i == 1 && q->names[1].first == q->names[0].last + 2 && mk_off__is(&q->tokens[q->names[0].last + 1], "and");
+        if (both) {
+            const size_t before = before_name(q, q->names[0].first);
+            if (before == 0 || !mk_off__is(&q->tokens[before - 1], "both"))
+                return false;
+            e->common = q->names[1].uid;
+            return true;
+        }
+        if (q->name_count == 2 && i == 0 && at > 1 && mk_off__is(&q->tokens[at - 1], "both"))
+            r = mk_off__is_any(&q->tokens[at - 2], "from by") ? R_SRC : mk_off__is(&q->tokens[at - 2], "to") ? R_DST : r;
         mk_str *to = r == R_SRC ? &e->src : r == R_DST ? &e->dst : NULL;
         if (to == NULL || (to->n != 0 && !mk_str_eq(*to, q->names[i].uid)))
             return false;
@@ -167,6 +203,13 @@ static bool find_asked(events *e, uint64_t bits)
     const size_t noun = noun_after(q, count < q->count ? count : which < q->count ? which : who);
     size_t used;
     e->top = top_number(e, &used);
+    e->noun = who < q->count && which == q->count && count == q->count ? who : noun;
+    if (q->count > 0 && q->tokens[0].concept == C_DID) {
+        const uint64_t other_questions = MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) | MK_C(C_COUNT) | MK_C(C_MOST) | MK_C(C_AVERAGE) |
+                                         MK_C(C_NODE) | MK_C(C_OTHER) | MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_DISTINCT);
+        e->what = A_DID;
+        return (bits & other_questions) == 0 && e->verb < q->count;
+    }
     if ((bits & MK_C(C_WHEN)) != 0) {
         e->what = (bits & (MK_C(C_FIRST) | MK_C(C_LAST))) != 0 ? A_WHEN : A_ONCE;
         e->last = (bits & MK_C(C_LAST)) != 0;
@@ -174,6 +217,20 @@ static bool find_asked(events *e, uint64_t bits)
     }
     if ((bits & (MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_LEAST))) != 0)
         return false;
+    if (e->with) {
+        const bool asks = who < q->count || (noun < q->count && q->tokens[noun].concept == C_NODE);
+        e->what = count < q->count ? A_COUNT_PARTNERS : A_PARTNERS;
+        return asks && e->verb == q->count && (bits & MK_C(C_MOST)) == 0;
+    }
+    if (e->between) {
+        e->what = A_BOTH_WAYS;
+        return count < q->count && noun < q->count && (q->tokens[noun].concept == C_EVENT || q->tokens[noun].concept == C_TIME) && q->rel_count == 0;
+    }
+    if (e->common.n != 0) {
+        e->who = e->src.n != 0 ? R_DST : R_SRC;
+        e->what = A_COMMON;
+        return (who < q->count || (noun < q->count && q->tokens[noun].concept == C_NODE)) && (bits & MK_C(C_MOST)) == 0;
+    }
     if ((bits & MK_C(C_AVERAGE)) != 0) {
         e->what = q->prop.n != 0 ? A_MEAN : A_NONE;
         return e->what != A_NONE;
@@ -342,7 +399,7 @@ static void write_number(events *e, const char *aggregate, const char *column, c
         return;
     pick_target(e);
     snprintf(e->from, sizeof e->from, "s2.rows[0].%.80s", column);
-    if (e->what == A_COUNT) { /* no group is a count of none */
+    if (e->what == A_COUNT || e->what == A_DID) { /* no group is a count of none */
         mk_buf_z(&e->steps, ",{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":[\"s2\"],\"args\":{\"fn\":\"sum\",\"input\":{\"$ref\":\"s2.rows\"},"
                             "\"field\":\"count\"}}");
         snprintf(e->from, sizeof e->from, "s3.value");
@@ -373,15 +430,107 @@ static void align_window(events *e)
     q->t_b = hi;
 }
 
+/* One aggregation by one end, as a step of its own. */
+static void put_side(events *e, const char *step, mk_str src, mk_str dst)
+{
+    const mk_str kept_src = e->src, kept_dst = e->dst;
+    e->src = src;
+    e->dst = dst;
+    mk_buf_printf(&e->steps, "%s{\"id\":\"%s\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],"
+                  "\"aggregates\":[{\"agg\":\"count\"}]", e->steps.n ? "," : "", step, src.n != 0 ? "dst" : "src");
+    put_filters(e, &e->steps);
+    mk_buf_z(&e->steps, "}}");
+    e->src = kept_src;
+    e->dst = kept_dst;
+}
+
+static void put_compute(events *e, const char *step, const char *depends, const char *args)
+{
+    mk_buf_printf(&e->steps, ",{\"id\":\"%s\",\"op\":\"compute\",\"depends_on\":[%s],\"args\":{%s}}", step, depends, args);
+}
+
+/* Whoever is at the other end of an event of one node, in either direction, itself aside. */
+static void write_partners(events *e)
+{
+    const mk_str none = {NULL, 0};
+    put_side(e, "s1", e->src, none);
+    put_side(e, "s2", none, e->src);
+    put_compute(e, "s3", "\"s1\",\"s2\"", "\"fn\":\"union\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"dst\",\"other\":{\"$ref\":\"s2.rows\"},"
+                                      "\"other_field\":\"src\"");
+    mk_buf_z(&e->steps, ",{\"id\":\"s4\",\"op\":\"compute\",\"depends_on\":[\"s3\"],\"args\":{\"fn\":\"difference\",\"input\":{\"$ref\":\"s3.rows\"},"
+                        "\"other\":[");
+    mk_canon_string(&e->steps, e->src);
+    mk_buf_z(&e->steps, "]}}");
+    e->kind = e->what == A_PARTNERS ? "entity_set" : "count";
+    snprintf(e->from, sizeof e->from, e->what == A_PARTNERS ? "s4.rows" : "s4.rows_total");
+    mk_buf_printf(&e->said, "%s in an event with %.*s, in either direction", e->what == A_PARTNERS ? "Which other nodes are" : "How many other nodes are",
+                  MK_STR_ARG(e->src));
+    mk_off__say_times(e->q, &e->said);
+}
+
+/* Events between two, in both directions. */
+static void write_both_ways(events *e)
+{
+    const mk_str none = {NULL, 0}, ends[2] = {e->src, e->dst};
+    for (int i = 0; i < 2; i++) {
+        char step[8], depends[16];
+        snprintf(step, sizeof step, "s%d", i * 3 + 1);
+        put_side(e, step, ends[i], none);
+        mk_buf_printf(&e->steps, ",{\"id\":\"s%d\",\"op\":\"compute\",\"depends_on\":[\"%s\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"%s.rows\"},"
+                      "\"field\":\"dst\",\"cmp\":\"eq\",\"value\":", i * 3 + 2, step, step);
+        mk_canon_string(&e->steps, ends[1 - i]);
+        mk_buf_z(&e->steps, "}}");
+        snprintf(depends, sizeof depends, "\"s%d\"", i * 3 + 2);
+        snprintf(step, sizeof step, "s%d", i * 3 + 3);
+        put_compute(e, step, depends, i == 0 ? "\"fn\":\"sum\",\"field\":\"count\",\"input\":{\"$ref\":\"s2.rows\"}"
+                                             : "\"fn\":\"sum\",\"field\":\"count\",\"input\":{\"$ref\":\"s5.rows\"}");
+    }
+    put_compute(e, "s7", "\"s3\",\"s6\"", "\"fn\":\"sum\",\"input\":[{\"$ref\":\"s3.value\"},{\"$ref\":\"s6.value\"}]");
+    e->kind = "count";
+    snprintf(e->from, sizeof e->from, "s7.value");
+    mk_buf_printf(&e->said, "How many events there are between %.*s and %.*s, in both directions", MK_STR_ARG(e->src), MK_STR_ARG(e->dst));
+    mk_off__say_times(e->q, &e->said);
+}
+
+/* Who has the same to do with each of two. */
+static void write_common(events *e)
+{
+    const mk_str none = {NULL, 0}, one = e->src.n != 0 ? e->src : e->dst;
+    const bool from = e->src.n != 0;
+    char args[200];
+    put_side(e, "s1", from ? one : none, from ? none : one);
+    put_side(e, "s2", from ? e->common : none, from ? none : e->common);
+    snprintf(args, sizeof args, "\"fn\":\"intersect\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"%s\",\"other\":{\"$ref\":\"s2.rows\"}", from ? "dst" : "src");
+    put_compute(e, "s3", "\"s1\",\"s2\"", args);
+    e->kind = "entity_set";
+    snprintf(e->from, sizeof e->from, "s3.rows");
+    mk_buf_printf(&e->said, "Which nodes are %s of events both %s %.*s and %.*s", from ? "targets" : "sources", from ? "from" : "to", MK_STR_ARG(one),
+                  MK_STR_ARG(e->common));
+    if (e->cmp != NULL)
+        mk_buf_printf(&e->said, ", %.*s %s %lld", MK_STR_ARG(e->q->prop), e->cmp, (long long)e->value);
+    mk_off__say_times(e->q, &e->said);
+}
+
 static void write_what(events *e)
 {
     const mk_off *q = e->q;
     char groups[80], aggregate[200], column[100];
     snprintf(groups, sizeof groups, "{\"dim\":\"endpoint\",\"role\":\"%s\"}", word(e->who));
     switch (e->what) {
+    case A_PARTNERS:
+    case A_COUNT_PARTNERS: write_partners(e); return;
+    case A_BOTH_WAYS: write_both_ways(e); return;
+    case A_COMMON: write_common(e); return;
     case A_COUNT:
         mk_buf_z(&e->said, "How many events");
         write_number(e, "{\"agg\":\"count\"}", "count", "count");
+        break;
+    case A_DID:
+        mk_buf_z(&e->said, "Whether there was an event");
+        write_number(e, "{\"agg\":\"count\"}", "count", "value");
+        mk_buf_printf(&e->steps, ",{\"id\":\"s4\",\"op\":\"compute\",\"depends_on\":[\"%.2s\"],\"args\":{\"fn\":\"compare\",\"cmp\":\"gt\","
+                      "\"x\":{\"$ref\":\"%s\"},\"y\":0}}", e->from, e->from);
+        snprintf(e->from, sizeof e->from, "s4.value");
         break;
     case A_MEAN:
         mk_buf_printf(&e->said, "The mean %.*s of events", MK_STR_ARG(q->prop));
@@ -521,26 +670,28 @@ out:
     return rc;
 }
 
-/* "files" are asked for: then everything that is found must be a File. */
+/* "files" are asked for: then everything that is found must be a File. A label said of the other end must hold there. */
 static mk_code labels_agree(events *e, bool *agree)
 {
     const mk_off *q = e->q;
     const mk_json *rows;
     mk_arena scratch;
     char groups[80];
-    mk_code rc;
+    mk_code rc = MK_OK;
     *agree = true;
-    const bool entities = e->what == A_ENTITIES || e->what == A_COUNT_ENTITIES || e->what == A_TOP;
-    if (!entities || q->label_count == 0)
+    if (e->what != A_ENTITIES && e->what != A_COUNT_ENTITIES && e->what != A_TOP)
         return MK_OK;
-    *agree = q->label_count == 1;
     mk_arena_init(&scratch, q->arena->alloc);
-    snprintf(groups, sizeof groups, "{\"dim\":\"label\",\"role\":\"%s\"}", word(e->who));
-    MK_TRY(rc, aggregate_now(e, groups, &scratch, &rows));
-    *agree &= rows != NULL;
-    for (size_t i = 0; rows != NULL && i < rows->n; i++) {
-        const mk_json *label = mk_json_get(&rows->items[i], e->who == R_SRC ? "src_label" : "dst_label");
-        *agree &= label != NULL && label->kind == MK_JSON_STRING && mk_str_eq(label->text, q->labels[0]);
+    for (size_t k = 0; k < q->label_count; k++) {
+        const role r = q->label_tokens[k] == e->noun ? e->who : other(e->who);
+        snprintf(groups, sizeof groups, "{\"dim\":\"label\",\"role\":\"%s\"}", word(r));
+        MK_TRY(rc, aggregate_now(e, groups, &scratch, &rows));
+        *agree &= rows != NULL;
+        for (size_t i = 0; rows != NULL && i < rows->n; i++) {
+            const mk_json *label = mk_json_get(&rows->items[i], r == R_SRC ? "src_label" : "dst_label");
+            /* null: what was deleted with the event has no label any more */
+            *agree &= label != NULL && (label->kind == MK_JSON_NULL || mk_str_eq(label->text, q->labels[k]));
+        }
     }
 out:
     mk_arena_free(&scratch);
@@ -580,7 +731,7 @@ static bool read_question(events *e)
     const uint64_t known = MK_C(C_STOP) | MK_C(C_COUNT) | MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) | MK_C(C_DID) | MK_C(C_NODE) | MK_C(C_EVENT) |
                            MK_C(C_SEND) | MK_C(C_RECEIVE) | MK_C(C_MOST) | MK_C(C_DISTINCT) | MK_C(C_AVERAGE) | MK_C(C_POSITIVE) |
                            MK_C(C_NEGATIVE) | MK_C(C_VALUE) | MK_C(C_NUMBER) | MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_EVER) | MK_C(C_INVOLVED) |
-                           MK_C(C_OTHER) | MK_C(C_TYPE) | MK_C(C_PERIOD) | MK_C(C_TIME) | MK_C(C_NOW) | MK_C(C_EXIST) | MK_C(C_TOTAL);
+                           MK_C(C_OTHER) | MK_C(C_TYPE) | MK_C(C_PERIOD) | MK_C(C_TIME) | MK_C(C_NOW) | MK_C(C_EXIST) | MK_C(C_TOTAL) | MK_C(C_BELIEF) | MK_C(C_NEIGHBOUR) | MK_C(C_NEW);
     if ((bits & ~known) != 0 || q->instant_count != 0 || q->length_count != 0 || q->name_count > 2 || q->rel_count > 1)
         return false;
     if (q->name_count == 2 && mk_str_eq(q->names[0].uid, q->names[1].uid))
@@ -590,9 +741,15 @@ static bool read_question(events *e)
     if ((bits & MK_C(C_PERIOD)) != 0 && (bits & MK_C(C_MOST)) == 0)
         return false;
     find_verb(e);
+    if ((bits & MK_C(C_BELIEF)) != 0 && (bits & MK_C(C_NOW)) == 0 && !q->has_belief)
+        return false;
+    if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && e->verb < q->count)
+        return false; /* "appear together with" is the whole statement */
     if (!place_names(e) || !find_asked(e, bits) || !find_value_filter(e, bits))
         return false;
     /* Counting events between two named ends needs to know which is which; so does every list. */
+    if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && !e->with)
+        return false;
     return !(e->what == A_BUCKET && e->src.n != 0 && e->dst.n != 0);
 }
 

@@ -478,6 +478,8 @@ static void quiet_words(mk_off *q)
             t->concept = C_STOP;
         else if (before != NULL && t->concept == C_DID)
             t->concept = C_STOP;
+        else if (before == NULL && mk_off__is(t, "give"))
+            t->concept = C_WHICH;
         else if (before == NULL && mk_off__is_any(t, "did do does was were is are has have had can could"))
             t->concept = C_DID;
     }

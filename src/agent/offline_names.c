@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "op/resolve_entities.h"
+#include "op/call.h"
 
 #define SPAN_MAX 7      /* words of a name */
 #define LOOKUPS_MAX 60  /* searches among names in one question */
+#define FOUND_MAX 5000 /* that have the text in their name */
 
 /* ---- entities ---- */
 
@@ -53,36 +54,62 @@ static bool is_uid(const mk_off *q, mk_str text)
     return text.n != 0 && mk_view_entity(q->view, text) != MK_NO_ID;
 }
 
-/* Entities whose name, or uid behind a prefix such as "file:", is the text. */
+/* Without regard to ASCII case. */
+static bool same_text(mk_str a, mk_str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++) {
+        const char x = a.p[i] >= 'A' && a.p[i] <= 'Z' ? (char)(a.p[i] - 'A' + 'a') : a.p[i];
+        const char y = b.p[i] >= 'A' && b.p[i] <= 'Z' ? (char)(b.p[i] - 'A' + 'a') : b.p[i];
+        if (x != y)
+            return false;
+    }
+    return true;
+}
+
+/* Entities whose name, or whose uid behind a prefix such as "file:", is the text. */
 static mk_code find_by_name(mk_off *q, mk_str text, mk_str *uid, size_t *count)
 {
-    const mk_find_args args = {.query = text, .page = {.limit = 16}};
-    const mk_arena_mark mark = mk_arena_save(q->arena);
-    mk_guard guard;
-    mk_found found;
+    const mk_call_options options = {.row_budget = FOUND_MAX, .cancelled = q->options->cancelled};
+    mk_call_result result;
+    mk_arena scratch;
+    mk_json *payload;
+    mk_buf args;
     mk_code rc;
     *count = 0;
-    mk_guard_init(&guard, NULL, 0, q->options->cancelled);
-    MK_TRY(rc, mk_find_entities(q->view, q->arena, &args, &guard, &found, q->err));
-    for (size_t i = 0; i < found.span.end && i < 16; i++) {
-        const mk_str at = found.list[i].uid;
-        const bool behind = at.n > text.n + 1 && at.p[at.n - text.n - 1] == ':' &&
-                            memcmp(at.p + at.n - text.n, text.p, text.n) == 0 && memchr(at.p, ':', at.n) == at.p + at.n - text.n - 1;
-        if (found.list[i].rank != 0 && !behind)
-            continue;
-        *uid = at;
-        ++*count;
+    mk_buf_init(&args, q->arena->alloc);
+    mk_arena_init(&scratch, q->arena->alloc);
+    mk_call_result_init(&result, q->arena->alloc);
+    mk_buf_z(&args, "{\"query\":");
+    mk_canon_string(&args, text);
+    mk_buf_c(&args, '}');
+    MK_TRY(rc, mk_buf_done(&args, q->err));
+    rc = mk_call_run(q->store, q->view, MK_STR("resolve_entities"), mk_buf_view(&args), &options, &scratch, &result, q->err);
+    if (rc == MK_E_LIMIT || rc == MK_E_COST) { /* so many that no name is meant */
+        rc = MK_OK;
+        goto out;
     }
-    if (*count == 1) {
-        char copy[512];
-        const size_t n = uid->n < sizeof copy ? uid->n : 0;
-        memcpy(copy, uid->p, n);
-        mk_arena_rewind(q->arena, mark);
-        *uid = mk_arena_copy(q->arena, (mk_str){copy, n});
-        return uid->p != NULL && n != 0 ? MK_OK : mk_fail_nomem(q->err);
+    MK_TRY(rc, rc);
+    MK_TRY(rc, mk_json_parse(&scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
+    const mk_json *rows = mk_json_get(payload, "rows");
+    for (size_t i = 0; rows != NULL && i < rows->n; i++) {
+        const mk_json *found = mk_json_get(&rows->items[i], "uid"), *name = mk_json_get(&rows->items[i], "name");
+        const char *colon = memchr(found->text.p, ':', found->text.n);
+        const mk_str behind = colon != NULL ? (mk_str){colon + 1, found->text.n - (size_t)(colon + 1 - found->text.p)} : found->text;
+        if (!same_text(behind, text) && !(name != NULL && name->kind == MK_JSON_STRING && same_text(name->text, text)))
+            continue;
+        ++*count;
+        *uid = mk_arena_copy(q->arena, found->text);
+        if (uid->p == NULL) {
+            rc = mk_fail_nomem(q->err);
+            goto out;
+        }
     }
 out:
-    mk_arena_rewind(q->arena, mark);
+    mk_call_result_free(&result);
+    mk_arena_free(&scratch);
+    mk_buf_free(&args);
     return rc;
 }
 
@@ -188,7 +215,9 @@ static void stem(const char *word, char out[48])
         if (strcmp(out, odd[i].from) == 0)
             snprintf(out, 48, "%s", odd[i].to);
     size_t n = strlen(out);
-    static const char *const endings[] = {"ing", "ied", "ies", "ed", "es", "s", "e", "y", "i"};
+    if (n > 3 && out[n - 1] == 's' && out[n - 2] != 's') /* ratings, rating */
+        out[--n] = '\0';
+    static const char *const endings[] = {"ing", "ied", "ie", "ed", "e", "y", "i"};
     for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
         const size_t e = strlen(endings[k]);
         if (n > e + 2 && strcmp(out + n - e, endings[k]) == 0) {
@@ -202,6 +231,8 @@ static void stem(const char *word, char out[48])
     if (n > 3 && (out[n - 1] == 'e' || out[n - 1] == 'i' || out[n - 1] == 'y'))
         out[--n] = '\0';
 }
+
+static mk_code find_labels(mk_off *q);
 
 /* ---- relation types ---- */
 
@@ -227,6 +258,16 @@ static void split_rel(mk_str rel, rel_words *out)
         if (n != 0)
             stem(word, out->stems[out->n++]);
     }
+}
+
+/* "commits" behind "how many" is a label's noun where there is one, and no verb. */
+static bool is_label_noun(const mk_off *q, size_t i)
+{
+    const size_t n = strlen(q->tokens[i].low);
+    for (size_t k = 0; k < q->label_count; k++)
+        if (q->label_tokens[k] == i)
+            return n < 3 || strcmp(q->tokens[i].low + n - 2, "ed") != 0;
+    return false;
 }
 
 /* Where the words of a relation type begin at token i, entities between them aside; the last token, or 0. */
@@ -286,7 +327,7 @@ static mk_code find_relations(mk_off *q)
         split_rel(counts[i].rel_type, &words[i]);
     for (size_t i = 0; i < q->count && q->rel_count < MK_OFF_RELS_MAX; i++) {
         size_t best = n, end = 0;
-        if (q->tokens[i].used)
+        if (q->tokens[i].used || is_label_noun(q, i))
             continue;
         for (size_t k = 0; k < n; k++) {
             const size_t last = match_rel(q, i, &words[k]);
@@ -459,10 +500,10 @@ mk_code mk_off__names(mk_off *q)
     mk_code rc;
     q->prop_token = q->count;
     MK_TRY(rc, find_names(q));
+    MK_TRY(rc, find_labels(q));
     MK_TRY(rc, find_relations(q));
     name_events(q);
     MK_TRY(rc, find_property(q));
-    MK_TRY(rc, find_labels(q));
     find_numbers(q);
 out:
     return rc;

@@ -569,7 +569,7 @@ void mk_off__times(mk_off *q)
     for (size_t i = 0; i < q->count; i++) {
         if (q->tokens[i].used)
             continue;
-        if (mk_off__is_any(at(q, i), "from between starting") && read_pair(q, i, "to and until till through"))
+        if (mk_off__is_any(at(q, i), "from between starting meaning") && read_pair(q, i, "to and until till through"))
             continue;
         if (read_month_pair(q, i))
             continue;
@@ -593,9 +593,12 @@ void mk_off__times(mk_off *q)
         use(q, i, i + n - 1);
     }
     use_repetitions(q);
-    for (size_t i = 0; i < q->count; i++)
+    for (size_t i = 0; i < q->count; i++) {
+        if (q->has_window && mk_off__is_any(at(q, i), "summer winter spring autumn meaning"))
+            q->tokens[i].used = true; /* the question says what it means by it */
         if (!q->tokens[i].used)
             read_length(q, i);
+    }
 }
 
 void mk_off__put_time(mk_buf *out, int64_t us)

@@ -14,13 +14,13 @@ static const struct {
 } table[] = {
     {C_STOP, "a an the of in on at to from for and or with by as is are was were be been being it its that this these those "
              "there then than such into onto over within during between among along out up off about per each every any all "
-             "both either also just only please can could would should may might will shall do does tell me us give show "
-             "let i we you my our your have has had having so if when whenever while where per via under upon through "
+             "both either also just only please can could would should may might will shall do does tell me us show "
+             "let i we you my our your have has had having so if whenever while where per via under upon through "
              "throughout across utc gmt z inclusive exclusive included excluded including include respectively namely "
              "i.e e.g ie eg etc they them their he she him her his hers themselves itself using use used based "
-             "according suppose say whether no matter both be along together exact exactly how but one became become becomes in-between valid versus vs direction ago different-from at-most everything"},
+             "according suppose say whether no matter both be along exact exactly how but one became become becomes in-between valid versus vs direction ago different-from at-most everything"},
     {C_COUNT, "count counts counted number numbers many total tally"},
-    {C_WHICH, "which what name list identify find give report state compute calculate determine return pick"},
+    {C_WHICH, "which what name list identify find report state compute calculate determine return pick"},
     {C_WHO, "who whom whose whoever"},
     {C_WHEN, "when"},
     {C_DID, "did does has"},
@@ -31,7 +31,7 @@ static const struct {
     {C_PAIR, "pair pairs"},
     {C_VERSION, "version versions history revision revisions"},
     {C_BUCKET, "split divide divided cut bucket buckets interval intervals period periods slot slots bin bins stretch stretches"},
-    {C_NEIGHBOUR, "neighbor neighbors neighbour neighbours partner partners counterpart counterparts"},
+    {C_NEIGHBOUR, "together interact interacts interacted talk talks talked communicate communicates communicated neighbor neighbors neighbour neighbours partner partners counterpart counterparts"},
     {C_SEND, "send sends sent sending sender senders give gives gave given giving giver hand handed hands direct directed directs initiate initiated initiates source "
              "sources originate originated issue issued"},
     {C_RECEIVE, "receive receives received receiving receiver receivers recipient recipients get gets got target targets"},

@@ -289,7 +289,7 @@ static mk_code read_operand(const mk_run *run, const char *name, const mk_json *
 {
     *out = mk_json_get(run->args, name);
     if (*out == NULL || (*out)->kind == MK_JSON_NULL)
-        return mk_compute__refuse(name, err, "ratio, diff and percent need x and y");
+        return mk_compute__refuse(name, err, "ratio, diff, percent and compare need x and y");
     if ((*out)->kind == MK_JSON_FLOAT && !isfinite((*out)->d))
         return mk_compute__refuse(name, err, "the number is not finite");
     return MK_OK;
@@ -312,6 +312,40 @@ static mk_code run_pair(mk_run *run, mk_str fn, mk_err *err)
     else
         rc = mk_arith_div(x, y, run->arena, &value, err);
     MK_TRY(rc, mk_compute__blame("y", rc, err));
+    rc = mk_compute__value(run, &value, err);
+out:
+    return rc;
+}
+
+/* -1, 0 or 1. Unequal doubles have a difference that is not zero (IEEE 754, gradual underflow). */
+static int sign_of(const mk_json *value)
+{
+    if (value->kind == MK_JSON_FLOAT)
+        return value->d < 0 ? -1 : value->d > 0;
+    if (value->b)
+        return value->text.p[0] == '-' ? -1 : 1;
+    return value->i < 0 ? -1 : value->i > 0;
+}
+
+static mk_code run_compare(mk_run *run, mk_err *err)
+{
+    const mk_str cmp = mk_arg_str(run->args, "cmp");
+    const mk_json *x, *y;
+    mk_json difference;
+    mk_code rc;
+    MK_TRY(rc, read_operand(run, "x", &x, err));
+    MK_TRY(rc, read_operand(run, "y", &y, err));
+    if (cmp.n != 2) /* absent, contains, is_null, not_null */
+        return mk_compute__refuse("cmp", err, "compare takes eq, ne, lt, le, gt or ge");
+    MK_TRY(rc, mk_arith_sub(x, y, run->arena, &difference, err));
+    const int sign = sign_of(&difference);
+    const bool equal = cmp.p[1] == 'e' || mk_str_eq(cmp, MK_STR("eq")); /* ne, le, ge end in e */
+    bool holds = cmp.p[0] == 'l' ? sign < 0 : cmp.p[0] == 'g' ? sign > 0 : false;
+    if (cmp.p[0] == 'n')
+        holds = sign != 0;
+    else if (equal && sign == 0)
+        holds = true;
+    mk_json value = {.kind = MK_JSON_BOOL, .b = holds};
     rc = mk_compute__value(run, &value, err);
 out:
     return rc;
@@ -396,6 +430,8 @@ static mk_code run_compute(mk_run *run, mk_err *err)
         return mk_compute__set(run, fn, err);
     if (is_one_of(fn, pairs))
         return run_pair(run, fn, err);
+    if (mk_str_eq(fn, MK_STR("compare")))
+        return run_compare(run, err);
     if (mk_str_eq(fn, MK_STR("topk")))
         return mk_compute__topk(run, err);
     if (mk_str_eq(fn, MK_STR("filter")))
@@ -408,7 +444,7 @@ static mk_code run_compute(mk_run *run, mk_err *err)
 static const char *const fns[] = {"count",   "sum",        "min",   "max",    "mean", "median",
                                   "topk",    "filter",     "ratio", "diff",   "percent",
                                   "intersect", "difference", "union", "derive", "join",
-                                  "interval_relation", NULL};
+                                  "interval_relation", "compare", NULL};
 static const char *const side_names[] = {"top", "bottom", NULL};
 static const char *const cmps[] = {"eq", "ne",       "lt",      "le",       "gt",
                                    "ge", "contains", "is_null", "not_null", NULL};
@@ -477,7 +513,7 @@ static const mk_arg args_compute[] = {
      .default_json = "null",
      .doc = "Or which percentage of the rows, rounded up."},
     CHOICE_ARG("side", side_names, false, "\"top\"", "Which end of the ranking topk keeps."),
-    CHOICE_ARG("cmp", cmps, true, "null", "How filter compares."),
+    CHOICE_ARG("cmp", cmps, true, "null", "How filter and compare compare."),
     {.name = "value",
      .type = MK_ARG_ANY,
      .nullable = true,
@@ -506,8 +542,8 @@ static const mk_arg args_compute[] = {
      .doc = "Put before the names of the other side's members."},
     LIST_ARG("other", "The other side of join, intersect, difference and union."),
     NAME_ARG("other_field", "Member of the other side's rows; field when null or empty."),
-    NUMBER_ARG("x", "First number of ratio, diff and percent."),
-    NUMBER_ARG("y", "Second number of ratio, diff and percent."),
+    NUMBER_ARG("x", "First number of ratio, diff, percent and compare."),
+    NUMBER_ARG("y", "Second number of ratio, diff, percent and compare."),
     INTERVAL_ARG("a"),
     INTERVAL_ARG("b"),
     NAME_ARG("group_by", "Member whose values make groups, of count to topk."),
@@ -535,6 +571,11 @@ static const mk_field fields_count[] = {
 };
 static const mk_field fields_number[] = {
     {.name = "value", .type = MK_FIELD_NUMBER, .doc = "An integer when exact, else a float."},
+    FALSE_TRUNCATED,
+    {0},
+};
+static const mk_field fields_compare[] = {
+    {.name = "value", .type = MK_FIELD_BOOLEAN, .doc = "Whether x is so to y."},
     FALSE_TRUNCATED,
     {0},
 };
@@ -588,6 +629,7 @@ static const mk_variant variants_compute[] = {
     {"intersect", false, fields_members},  {"difference", false, fields_members},
     {"union", false, fields_members},      {"derive", false, fields_made},
     {"join", false, fields_made},          {"interval_relation", false, fields_relation},
+    {"compare", false, fields_compare},
     {NULL, false, NULL},
 };
 
@@ -598,7 +640,7 @@ const mk_operator mk_operator_compute = {
     .help = "Reducers: count sum min max mean median, over input or over field of its rows, with group_by "
             "once a group. topk ranks rows by field, descending, ties by the rows' text; filter keeps rows; "
             "intersect difference union are sets of field and other_field; derive adds a member; join "
-            "puts two lists with unique keys side by side; ratio diff percent take x and y; "
+            "puts two lists with unique keys side by side; ratio diff percent take x and y; compare says whether x cmp y; "
             "interval_relation takes a and b. Integers are exact at any size.",
     .example = "{\"field\":\"w\",\"fn\":\"mean\",\"input\":[{\"w\":1},{\"w\":2}]}",
     .args = args_compute,

@@ -183,7 +183,7 @@ out:
 
 static mk_code refuse_part(const mk_step_run *s, const mk_json *args, mk_err *err)
 {
-    static const char *const reducers[] = {"count", "sum", "min", "max", "mean", "median", "ratio", "diff", "percent", "topk"};
+    static const char *const reducers[] = {"count", "sum", "min", "max", "mean", "median", "ratio", "diff", "percent", "topk", "compare"};
     const mk_json *fn = mk_json_get(args, "fn");
     if (!s->cut || strcmp(s->step->op->name, "compute") != 0 || fn == NULL || fn->kind != MK_JSON_STRING)
         return MK_OK;
