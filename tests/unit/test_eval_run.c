@@ -11,6 +11,7 @@
 #include "eval/generate.h"
 #include "eval/run_internal.h"
 #include "eval/score.h"
+#include "model/model.h"
 #include "store/store.h"
 
 /* Chains of messages among three people, and a correction. */
@@ -153,6 +154,65 @@ static void test_eval_run__the_report_is_canonical_and_has_the_agreed_members(vo
     mk_buf_free(&text);
 }
 
+/* ---- a model that is a script ---- */
+
+/* Writes the right plan when it is asked first, and nonsense as a report ever after. */
+typedef struct scripted {
+    mk_model model;
+    const char *plan;
+    size_t calls;
+} scripted;
+
+static mk_code speak(mk_model *self, const mk_model_request *request, mk_arena *arena, mk_model_reply *out,
+                     mk_err *err)
+{
+    scripted *s = (scripted *)self;
+    (void)request;
+    const char *text = s->calls++ == 0 ? s->plan : "nothing like an answer";
+    *out = (mk_model_reply){.text = mk_arena_copy(arena, mk_str_of(text)), .prompt_tokens = -1, .reply_tokens = -1};
+    return out->text.p != NULL ? MK_OK : mk_fail_nomem(err);
+}
+
+#define PLANNED                                                                                    \
+    "{\"plan_id\":\"p\",\"question\":\"q\",\"steps\":[{\"id\":\"s1\",\"op\":\"temporal_reachability\","       \
+    "\"depends_on\":[],\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":1000}}}],\"answer_spec\":{"     \
+    "\"kind\":\"count\",\"from\":\"s1.rows_total\"}}"
+
+/* Source: evaluation spec, 13: with the oracle's plans in its mouth a model scores like the oracle, whatever
+ * it reports. */
+static void test_eval_run__a_model_that_writes_the_right_plan_is_right(void **state)
+{
+    world *w = *state;
+    scripted s = {.model = {.ask = speak}, .plan = PLANNED};
+    const mk_eval_options options = {.planner = MK_EVAL_MODEL, .model = &s.model, .threads = 1};
+    const mk_eval_report r = run_suite(
+        w, "[{\"id\":\"x\",\"question\":\"Whom can a reach?\",\"kind\":\"count\",\"gold\":2,\"input_uids\":[\"a\"]}]",
+        &options);
+    assert_true(s.calls >= 2);
+    assert_true(r.rows[0].correct);
+    assert_true(r.rows[0].first_valid);
+    assert_true(r.rows[0].executed);
+    assert_float_equal(r.first_attempt_validity, 1, 0);
+    assert_float_equal(r.unsupported_claim_rate, 0, 0);
+}
+
+static void test_eval_run__a_model_that_writes_no_plan_abstains(void **state)
+{
+    world *w = *state;
+    scripted s = {.model = {.ask = speak}, .plan = "I would rather not."};
+    const mk_eval_options options = {.planner = MK_EVAL_MODEL, .model = &s.model, .threads = 1};
+    const mk_eval_report r = run_suite(
+        w, "[{\"id\":\"x\",\"question\":\"Whom can a reach?\",\"kind\":\"count\",\"gold\":2},"
+           "{\"id\":\"y\",\"question\":\"Will it rain?\",\"kind\":\"abstain\"}]",
+        &options);
+    assert_true(r.rows[0].abstained);
+    assert_false(r.rows[0].correct);
+    assert_false(r.rows[0].first_valid);
+    assert_true(r.rows[0].why.n > 0);
+    assert_true(r.rows[1].correct);
+    assert_float_equal(r.first_attempt_validity, 0, 0);
+}
+
 /* Three counts of which two are 1: saying 1 always gets two. An abstention cannot be a constant answer. */
 static void test_eval_run__the_constant_answer_is_the_most_frequent(void **state)
 {
@@ -213,6 +273,8 @@ int main(void)
         cmocka_unit_test(test_eval_run__a_plan_that_is_refused_abstains_and_says_why),
         cmocka_unit_test(test_eval_run__an_oracle_needs_plans),
         cmocka_unit_test(test_eval_run__the_report_is_canonical_and_has_the_agreed_members),
+        cmocka_unit_test(test_eval_run__a_model_that_writes_the_right_plan_is_right),
+        cmocka_unit_test(test_eval_run__a_model_that_writes_no_plan_abstains),
         cmocka_unit_test(test_eval_run__the_constant_answer_is_the_most_frequent),
         cmocka_unit_test(test_eval_generate__plans_are_the_same_for_a_seed_and_differ_between_seeds),
         cmocka_unit_test(test_eval_generate__a_store_without_edges_gives_no_plans),
