@@ -55,7 +55,10 @@ static void find_verb(events *e)
     for (size_t i = 0; i < q->count && e->verb == q->count; i++)
         if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || is_event_verb(&q->tokens[i])))
             e->verb = i;
-    if (q->rel_count != 0 && (e->verb == q->count || q->rel_first[0] < e->verb || q->tokens[e->verb].concept == C_SEND))
+    /* "MESSAGE events" is a noun; with no other verb a relation type is what was done. */
+    const bool noun = q->rel_count != 0 && q->rel_last[0] + 1 < q->count && !q->tokens[q->rel_last[0] + 1].used &&
+                      q->tokens[q->rel_last[0] + 1].concept == C_EVENT;
+    if (q->rel_count != 0 && !noun && (e->verb == q->count || !is_verb_concept(q->tokens[e->verb].concept)))
         e->verb = q->rel_first[0];
     if (e->verb == q->count)
         return;
@@ -97,6 +100,8 @@ static role role_of_name(const events *e, const mk_name *n)
         return R_DST;
     if (e->verb == q->count)
         return R_NONE;
+    if (prep != NULL && mk_off__is_any(prep, "did does do has had have")) /* "how many did ada send": whoever stands here, did it */
+        return e->subject;
     return n->first < e->verb ? e->subject : e->object;
 }
 
