@@ -543,6 +543,15 @@ out:
     return rc;
 }
 
+/* A time of which the data know nothing: zero would be no answer. */
+static mk_code outside(mk_off *q)
+{
+    char from[MK_TIME_TEXT_MAX + 1], to[MK_TIME_TEXT_MAX + 1];
+    from[mk_time_text(from, q->vt_min)] = '\0';
+    to[mk_time_text(to, q->vt_max)] = '\0';
+    return mk_off__missing(q, "data of that time: they extend from %s to %s", from, to);
+}
+
 /* "Who could have reached X" turns the question round; "who could X have reached" does not. */
 static bool is_reach_back(const mk_off *q)
 {
@@ -566,6 +575,8 @@ mk_code mk_off__frames(mk_off *q)
     quiet_words(q);
     const size_t names = distinct_names(q, list);
     const uint64_t bits = mk_off__concepts(q);
+    if (q->has_window && q->has_extent && (q->t_b <= q->vt_min || q->t_a >= q->vt_max))
+        return outside(q);
     if (q->ambiguous || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))
         return explain(q);
     static const frame back = {"who reaches", B(REACH), B(NODE) | B(WHO) | B(COUNT), B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(NODE), 1, 0, 0,

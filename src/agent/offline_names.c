@@ -97,7 +97,7 @@ static mk_code find_by_name(mk_off *q, mk_str text, mk_str *uid, size_t *count)
         const mk_json *found = mk_json_get(&rows->items[i], "uid"), *name = mk_json_get(&rows->items[i], "name");
         const char *colon = memchr(found->text.p, ':', found->text.n);
         const mk_str behind = colon != NULL ? (mk_str){colon + 1, found->text.n - (size_t)(colon + 1 - found->text.p)} : found->text;
-        if (!same_text(behind, text) && !(name != NULL && name->kind == MK_JSON_STRING && same_text(name->text, text)))
+        if (!mk_str_eq(behind, text) && !(name != NULL && name->kind == MK_JSON_STRING && same_text(name->text, text)))
             continue;
         ++*count;
         *uid = mk_arena_copy(q->arena, found->text);
@@ -122,7 +122,7 @@ static bool may_be_name(const mk_off *q, size_t i)
     for (size_t k = 0; k < t->text.n; k++)
         if (strchr("_/@:.#", t->text.p[k]) != NULL || (t->text.p[k] >= '0' && t->text.p[k] <= '9') || (unsigned char)t->text.p[k] >= 0x80)
             return true;
-    return t->capital && (t->concept == C_UNKNOWN || i > 0);
+    return t->concept == C_UNKNOWN || (t->capital && i > 0);
 }
 
 /* "account 1810" is n1810 where that is how accounts are called. */
@@ -233,6 +233,7 @@ static void stem(const char *word, char out[48])
 }
 
 static mk_code find_labels(mk_off *q);
+static mk_code find_property(mk_off *q);
 
 /* ---- relation types ---- */
 
@@ -327,7 +328,7 @@ static mk_code find_relations(mk_off *q)
         split_rel(counts[i].rel_type, &words[i]);
     for (size_t i = 0; i < q->count && q->rel_count < MK_OFF_RELS_MAX; i++) {
         size_t best = n, end = 0;
-        if (q->tokens[i].used || is_label_noun(q, i))
+        if (q->tokens[i].used || is_label_noun(q, i) || (q->prop.n != 0 && q->tokens[i].concept == C_EVENT))
             continue;
         for (size_t k = 0; k < n; k++) {
             const size_t last = match_rel(q, i, &words[k]);
@@ -345,6 +346,13 @@ out:
 
 /* ---- properties ---- */
 
+/* "rating", "ratings": a verb of the same stem is a relation type's business. */
+static bool is_word_or_plural(const char *asked, const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 0 && strncmp(asked, name, n) == 0 && (asked[n] == '\0' || (asked[n] == 's' && asked[n + 1] == '\0'));
+}
+
 /* A number property of edges whose name is a word of the question, from the first edges that the store gives. */
 static mk_code find_property(mk_off *q)
 {
@@ -352,7 +360,7 @@ static mk_code find_property(mk_off *q)
     const mk_arena_mark mark = mk_arena_save(q->arena);
     const mk_edge_block *block;
     mk_edge_stream *stream;
-    char found[64] = "", word[48], name[48];
+    char found[48] = "", name[48];
     mk_code rc;
     MK_TRY(rc, mk_view_stream(q->view, q->arena, &filter, false, &stream, q->err));
     MK_TRY(rc, mk_edge_stream_next(stream, &block, q->err));
@@ -369,11 +377,8 @@ static mk_code find_property(mk_off *q)
             if ((value->kind != MK_JSON_INT && value->kind != MK_JSON_FLOAT) || props->members[p].key.n >= sizeof found)
                 continue;
             snprintf(name, sizeof name, "%.*s", (int)props->members[p].key.n, props->members[p].key.p);
-            stem(name, word);
             for (size_t t = 0; t < q->count; t++) {
-                char asked[48];
-                stem(q->tokens[t].low, asked);
-                if (!q->tokens[t].used && strcmp(asked, word) == 0)
+                if (!q->tokens[t].used && is_word_or_plural(q->tokens[t].low, name))
                     snprintf(found, sizeof found, "%.*s", (int)props->members[p].key.n, props->members[p].key.p);
             }
         }
@@ -383,11 +388,8 @@ out:
     if (rc != MK_OK || found[0] == '\0')
         return rc;
     q->prop = mk_arena_copy(q->arena, mk_str_of(found));
-    stem(found, word);
     for (size_t t = 0; t < q->count; t++) { /* the property stands for the events that carry it */
-        char asked[48];
-        stem(q->tokens[t].low, asked);
-        if (!q->tokens[t].used && strcmp(asked, word) == 0) {
+        if (!q->tokens[t].used && is_word_or_plural(q->tokens[t].low, found)) {
             q->tokens[t].concept = C_EVENT;
             q->prop_token = q->prop_token < q->count ? q->prop_token : t;
         }
@@ -501,9 +503,9 @@ mk_code mk_off__names(mk_off *q)
     q->prop_token = q->count;
     MK_TRY(rc, find_names(q));
     MK_TRY(rc, find_labels(q));
+    MK_TRY(rc, find_property(q));
     MK_TRY(rc, find_relations(q));
     name_events(q);
-    MK_TRY(rc, find_property(q));
     find_numbers(q);
 out:
     return rc;
