@@ -539,13 +539,13 @@ static void write_what(events *e)
         break;
     case A_MEAN:
         mk_buf_printf(&e->said, "The mean %.*s of events", MK_STR_ARG(q->prop));
-        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"%.60s\"}", q->prop.p);
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"%.*s\"}", (int)(q->prop.n > 60 ? 60 : q->prop.n), q->prop.p);
         snprintf(column, sizeof column, "mean_prop_%.*s", MK_STR_ARG(q->prop));
         write_number(e, aggregate, column, "value");
         break;
     case A_VALUE:
         mk_buf_printf(&e->said, "The %.*s of the event", MK_STR_ARG(q->prop));
-        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max\",\"of\":\"prop\",\"prop\":\"%.60s\"}", q->prop.p);
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max\",\"of\":\"prop\",\"prop\":\"%.*s\"}", (int)(q->prop.n > 60 ? 60 : q->prop.n), q->prop.p);
         snprintf(column, sizeof column, "max_prop_%.*s", MK_STR_ARG(q->prop));
         write_number(e, aggregate, column, "value");
         break;
