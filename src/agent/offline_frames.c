@@ -67,17 +67,6 @@ VALUE_FN(versions)
     return MK_OK;
 }
 
-VALUE_FN(history)
-{
-    const mk_code rc = versions(q, steps, said, kind, from);
-    mk_buf_clear(said);
-    mk_buf_printf(said, "The versions of %.*s in the order of valid time", MK_STR_ARG(q->names[0].uid));
-    say_belief(q, said);
-    *kind = "series";
-    *from = "s1.rows";
-    return rc;
-}
-
 /* ---- reaching ---- */
 
 static void put_reach(const mk_off *q, mk_buf *out, mk_str src)
@@ -434,7 +423,6 @@ static const frame frames[] = {
      B(COUNT) | B(NODE) | B(BELIEF) | B(INVOLVED) | B(OTHER) | B(NOW) | B(PATH) | B(EXIST), 1, 0, 0, MAY_WINDOW, false, false, first_reached_versions},
     {"number of versions", B(VERSION) | B(COUNT), 0,
      B(BELIEF) | B(NOW) | B(EXIST) | B(BEFORE) | B(CORRECTION) | B(NODE) | B(DISTINCT) | B(RECEIVE), 1, 0, 0, NO_WINDOW, false, false, versions},
-    {"history", B(VERSION), 0, B(BELIEF) | B(NOW) | B(NODE) | B(WHICH), 1, 0, 0, NO_WINDOW, false, false, history},
     {"arrival", B(REACH), B(FIRST) | B(WHEN), B(NODE) | B(PATH) | B(START) | B(EVENT) | B(INVOLVED) | B(OTHER), 2, 0, 0, MAY_WINDOW, false, false,
      arrival},
     {"number reached", B(REACH) | B(COUNT), 0,

@@ -454,7 +454,7 @@ static void name_events(mk_off *q)
         const char *rel, *words;
     } called[] = {{"msg", "message messages messaged messaging"}, {"message", "message messages messaged"},
                   {"mail", "mail mails mailed email emails emailed"}, {"email", "email emails emailed mail mails"},
-                  {"call", "call calls called"}, {"trust", "trust trusts trusted rating ratings rated rates"}};
+                  {"call", "call calls called"}, {"trust", "trust trusts trusted rating ratings rate rated rates"}};
     char rel[48] = "";
     for (size_t i = 0; i < q->only_rel.n && i < sizeof rel - 1; i++) {
         const char c = q->only_rel.p[i];

@@ -230,7 +230,7 @@ typedef struct checking {
 /* One request, answered without an error. *answer lives until the next. */
 static mk_code check_ask(checking *c, const char *request, const mk_json **answer, mk_err *err)
 {
-    mk_message message;
+    mk_mcp_message message;
     mk_json *tree;
     int status;
     mk_code rc;

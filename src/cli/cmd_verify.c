@@ -114,7 +114,7 @@ const mk_command mk_commands_verify[] = {
              "was changed or a claim does not hold. The program merkhet-verify does the same and nothing\n"
              "else.",
      .example = "merkhet assert --store team --node ada --label Person --from 2024-01-01\n"
-                "merkhet ask \"what is the history of ada\" --store team --save-bundle answer.json\n"
+                "merkhet ask \"How many versions does ada have?\" --store team --save-bundle answer.json\n"
                 "merkhet verify answer.json",
      .options = verify_options,
      .words_min = 1,

@@ -107,12 +107,13 @@ static void fill(entry *e, char *block, size_t size, const mk_kept *what)
     e->what.text = pack(&at, what->text);
     e->what.op = pack(&at, what->op);
     e->what.args = pack(&at, what->args);
+    e->what.gaps = pack(&at, what->gaps);
 }
 
 void mk_keep_put(mk_keep *keep, const mk_kept *what)
 {
     const size_t size = what->kind.n + what->id.n + what->principal.n + what->text.n + what->op.n +
-                        what->args.n + 1;
+                        what->args.n + what->gaps.n + 1;
     if (size > keep->bytes_max)
         return;
     pthread_mutex_lock(&keep->mutex);
@@ -133,8 +134,10 @@ static mk_code copy_out(mk_arena *arena, const mk_kept *from, mk_kept *out, mk_e
     *out = (mk_kept){.kind = mk_arena_copy(arena, from->kind), .id = mk_arena_copy(arena, from->id),
                      .principal = mk_arena_copy(arena, from->principal),
                      .text = mk_arena_copy(arena, from->text), .op = mk_arena_copy(arena, from->op),
-                     .args = mk_arena_copy(arena, from->args), .tt = from->tt};
-    const bool all = out->kind.p && out->id.p && out->principal.p && out->text.p && out->op.p && out->args.p;
+                     .args = mk_arena_copy(arena, from->args),
+                     .gaps = mk_arena_copy(arena, from->gaps), .tt = from->tt};
+    const bool all = out->kind.p && out->id.p && out->principal.p && out->text.p && out->op.p && out->args.p &&
+                     out->gaps.p;
     return all ? MK_OK : mk_fail_nomem(err);
 }
 

@@ -20,6 +20,7 @@ typedef struct mk_kept {
     mk_str principal; /* who may read it */
     mk_str text;      /* canonical JSON */
     mk_str op, args;  /* of a result: the call it came from, filled arguments as canonical JSON */
+    mk_str gaps;      /* of a result: its completeness, canonical JSON */
     int64_t tt;       /* of a result: the transaction time it was computed at */
 } mk_kept;
 

@@ -136,7 +136,7 @@ static mk_flight *find_flight(mk_mcp_session *session, mk_str id)
     return NULL;
 }
 
-bool mk_mcp_begin(mk_mcp_session *session, const mk_message *message)
+bool mk_mcp_begin(mk_mcp_session *session, const mk_mcp_message *message)
 {
     const mk_alloc *alloc = session->server->alloc;
     if (message->kind != MK_MESSAGE_REQUEST)
@@ -179,7 +179,7 @@ static bool end_flight(mk_mcp_session *session, mk_flight *flight)
     return !silent;
 }
 
-static void cancel_flight(mk_mcp_session *session, const mk_message *message)
+static void cancel_flight(mk_mcp_session *session, const mk_mcp_message *message)
 {
     const mk_json *id = message->params != NULL ? mk_json_get(message->params, "requestId") : NULL;
     mk_buf text;
@@ -223,7 +223,7 @@ static mk_str token_text(const mk_json *meta, mk_arena *arena)
     return text.p != NULL ? text : (mk_str){NULL, 0};
 }
 
-static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *session, const mk_message *message,
+static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                        mk_stream *stream, mk_arena *arena)
 {
     const mk_clock *clock = server->options.clock;
@@ -249,7 +249,7 @@ static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *sessio
     }
 }
 
-static mk_code handle_request(mk_mcp *server, mk_mcp_session *session, const mk_message *message,
+static mk_code handle_request(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                               mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err)
 {
     mk_mcp_call call;
@@ -264,12 +264,12 @@ static mk_code handle_request(mk_mcp *server, mk_mcp_session *session, const mk_
 
 /* ---- batches, of 2025-03-26 only ---- */
 
-static bool may_batch(const mk_mcp_session *session, const mk_message *message, mk_arena *arena)
+static bool may_batch(const mk_mcp_session *session, const mk_mcp_message *message, mk_arena *arena)
 {
     if (session == NULL || session->revision != MK_REV_2025_03_26 || message->tree->n > 100)
         return false;
     for (size_t i = 0; i < message->tree->n; i++) {
-        mk_message entry;
+        mk_mcp_message entry;
         mk_mcp__read_tree(&message->tree->items[i], arena, &entry);
         if (entry.claims || mk_str_eq(entry.method, MK_STR("initialize")))
             return false;
@@ -277,7 +277,7 @@ static bool may_batch(const mk_mcp_session *session, const mk_message *message, 
     return true;
 }
 
-static mk_code handle_batch(mk_mcp *server, mk_mcp_session *session, const mk_message *message,
+static mk_code handle_batch(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                             mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err)
 {
     mk_code rc = MK_OK;
@@ -288,7 +288,7 @@ static mk_code handle_batch(mk_mcp *server, mk_mcp_session *session, const mk_me
         return mk_buf_done(out, err);
     }
     for (size_t i = 0; i < message->tree->n; i++) {
-        mk_message entry;
+        mk_mcp_message entry;
         int inner = 200;
         mk_buf_c(out, out->n == start ? '[' : ',');
         const size_t before = out->n;
@@ -310,13 +310,13 @@ out:
 
 /* ---- every message ---- */
 
-static void handle_notification(mk_mcp_session *session, const mk_message *message)
+static void handle_notification(mk_mcp_session *session, const mk_mcp_message *message)
 {
     if (session != NULL && mk_str_eq(message->method, MK_STR("notifications/cancelled")))
         cancel_flight(session, message);
 }
 
-mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_message *message, mk_stream *stream,
+mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message, mk_stream *stream,
                       mk_arena *arena, mk_buf *out, int *status, mk_err *err)
 {
     *status = 200;

@@ -92,17 +92,17 @@ void mk_mcp_session_set_general(mk_mcp_session *session, mk_stream *general);
 
 /* ---- messages ---- */
 
-typedef enum mk_message_kind {
+typedef enum mk_mcp_message_kind {
     MK_MESSAGE_BAD,          /* answered at once with an error */
     MK_MESSAGE_BATCH,
     MK_MESSAGE_REQUEST,
     MK_MESSAGE_NOTIFICATION,
     MK_MESSAGE_RESPONSE
-} mk_message_kind;
+} mk_mcp_message_kind;
 
 /* One message, read. Lives in the arena it was read into. */
-typedef struct mk_message {
-    mk_message_kind kind;
+typedef struct mk_mcp_message {
+    mk_mcp_message_kind kind;
     bool claims;      /* describes itself: the modern era */
     mk_str claim;     /* the revision it claims */
     mk_str id;        /* as JSON text; n 0: none */
@@ -110,21 +110,21 @@ typedef struct mk_message {
     const mk_json *tree, *params, *meta; /* NULL when absent */
     int error;        /* BAD: the code */
     const char *why;
-} mk_message;
+} mk_mcp_message;
 
 /* Never fails: what cannot be read is MK_MESSAGE_BAD. */
-void mk_mcp_read(mk_str text, mk_arena *arena, mk_message *out);
+void mk_mcp_read(mk_str text, mk_arena *arena, mk_mcp_message *out);
 /* Whether handling it may take long, so that it should not hold up reading. */
-bool mk_mcp_is_slow(const mk_message *message);
+bool mk_mcp_is_slow(const mk_mcp_message *message);
 
 /* Registers a request before it is handed to another thread, so that it can be cancelled meanwhile. Returns false
  * when a request of that id runs already. */
-bool mk_mcp_begin(mk_mcp_session *session, const mk_message *message);
+bool mk_mcp_begin(mk_mcp_session *session, const mk_mcp_message *message);
 
 /* Handles one message of any kind and appends the answer, when there is one. *status is what HTTP should say (200,
  * 202 without an answer, 400, 404). `stream` takes what the call sends on its way. A request must have been
  * begun. `session` may be NULL for the modern era. Errors are answers; MK_E_NOMEM when there is no room for one. */
-MK_CHECK mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_message *message,
+MK_CHECK mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                                mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err);
 
 /* An error message for `id` (n 0: null). */
@@ -140,18 +140,19 @@ int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */
 bool mk_mcp_is_structured(const mk_mcp_call *call);
 /* Only when the client asked for it; progress that does not grow is left out. total 0: not known. */
 void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const char *message);
+double mk_mcp_progressed(const mk_mcp_call *call); /* the last progress that was reported, 0 at first */
 /* `level` is one of RFC 5424's words; `data` is JSON. Only at or above the level that the client set. */
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data);
 
-typedef enum mk_ask { MK_ASK_SAMPLING, MK_ASK_ELICITATION, MK_ASK_ROOTS } mk_ask;
+typedef enum mk_mcp_question { MK_ASK_SAMPLING, MK_ASK_ELICITATION, MK_ASK_ROOTS } mk_mcp_question;
 /* Whether the client said that it can answer. */
-bool mk_mcp_can_ask(const mk_mcp_call *call, mk_ask what);
+bool mk_mcp_can_ask(const mk_mcp_call *call, mk_mcp_question what);
 /* Asks the client; `key` names the question within the call, `params` is a JSON object. The result lives in the
  * call's arena. In the modern era the answer comes with a later request: the function then returns
  * MK_E_STATE with reason "input_required", and the tool must return it; it is called again, with all answers so far.
  * Errors: MK_E_STATE reason "client_cannot", or "refused" for an error or a malformed answer; MK_E_LIMIT
  * after the time to reply; MK_E_CANCELLED. */
-MK_CHECK mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_ask what, mk_str params, const mk_json **result,
+MK_CHECK mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params, const mk_json **result,
                             mk_err *err);
 
 /* ---- notifications to whoever listens ---- */

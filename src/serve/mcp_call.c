@@ -76,6 +76,8 @@ void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const cha
     mk_buf_free(&text);
 }
 
+double mk_mcp_progressed(const mk_mcp_call *call) { return call->progress_last > 0 ? call->progress_last : 0; }
+
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data)
 {
     mk_buf text;
@@ -90,13 +92,13 @@ void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const 
 
 /* ---- asking in a session ---- */
 
-static const char *method_of(mk_ask what)
+static const char *method_of(mk_mcp_question what)
 {
     return what == MK_ASK_SAMPLING ? "sampling/createMessage"
            : what == MK_ASK_ELICITATION ? "elicitation/create" : "roots/list";
 }
 
-bool mk_mcp_can_ask(const mk_mcp_call *call, mk_ask what)
+bool mk_mcp_can_ask(const mk_mcp_call *call, mk_mcp_question what)
 {
     if (!call->modern && call->session != NULL && call->stream == NULL)
         return false;
@@ -104,7 +106,7 @@ bool mk_mcp_can_ask(const mk_mcp_call *call, mk_ask what)
            : what == MK_ASK_ELICITATION ? call->can_elicit : call->can_roots;
 }
 
-void mk_mcp__response(mk_mcp_session *session, const mk_message *message)
+void mk_mcp__response(mk_mcp_session *session, const mk_mcp_message *message)
 {
     int64_t number;
     mk_arena arena;
@@ -125,21 +127,21 @@ void mk_mcp__response(mk_mcp_session *session, const mk_message *message)
     mk_arena_free(&arena);
 }
 
-static mk_code cannot(mk_ask what, mk_err *err)
+static mk_code cannot(mk_mcp_question what, mk_err *err)
 {
     mk_fail(err, MK_E_STATE, "the client does not answer %s", method_of(what));
     mk_err_reason(err, "client_cannot");
     return MK_E_STATE;
 }
 
-static mk_code refused(mk_ask what, mk_err *err)
+static mk_code refused(mk_mcp_question what, mk_err *err)
 {
     mk_fail(err, MK_E_STATE, "the client refused %s", method_of(what));
     mk_err_reason(err, "refused");
     return MK_E_STATE;
 }
 
-static void send_question(mk_mcp_call *call, const mk_question *q, mk_ask what, mk_str params)
+static void send_question(mk_mcp_call *call, const mk_question *q, mk_mcp_question what, mk_str params)
 {
     mk_buf text;
     mk_buf_init(&text, call->server->alloc);
@@ -152,7 +154,7 @@ static void send_question(mk_mcp_call *call, const mk_question *q, mk_ask what, 
 }
 
 /* Waits under the session's mutex. */
-static mk_code wait_for(mk_mcp_call *call, const mk_question *q, mk_ask what, mk_err *err)
+static mk_code wait_for(mk_mcp_call *call, const mk_question *q, mk_mcp_question what, mk_err *err)
 {
     mk_mcp_session *session = call->session;
     struct timespec until;
@@ -175,7 +177,7 @@ static mk_code wait_for(mk_mcp_call *call, const mk_question *q, mk_ask what, mk
     return q->failed ? refused(what, err) : MK_OK;
 }
 
-static mk_code ask_in_session(mk_mcp_call *call, mk_ask what, mk_str params, const mk_json **result, mk_err *err)
+static mk_code ask_in_session(mk_mcp_call *call, mk_mcp_question what, mk_str params, const mk_json **result, mk_err *err)
 {
     mk_mcp_session *session = call->session;
     mk_question q = {.number = atomic_fetch_add(&call->server->next_question, 1)};
@@ -346,7 +348,7 @@ static const mk_json *answer_of(const mk_json *given)
     return result != NULL && result->kind == MK_JSON_OBJECT ? result : given;
 }
 
-static mk_code ask_modern(mk_mcp_call *call, const char *key, mk_ask what, mk_str params, const mk_json **result,
+static mk_code ask_modern(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params, const mk_json **result,
                           mk_err *err)
 {
     const mk_json *given = own_member(call->responses, key);
@@ -371,7 +373,7 @@ static mk_code ask_modern(mk_mcp_call *call, const char *key, mk_ask what, mk_st
     return MK_E_STATE;
 }
 
-mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_ask what, mk_str params, const mk_json **result,
+mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params, const mk_json **result,
                    mk_err *err)
 {
     *result = NULL;

@@ -96,7 +96,7 @@ struct mk_mcp_call {
     mk_mcp *server;
     mk_mcp_session *session; /* NULL: modern without one */
     mk_flight *flight;       /* NULL: not registered */
-    const mk_message *message;
+    const mk_mcp_message *message;
     mk_stream *stream;
     mk_arena *arena;
     bool modern;
@@ -110,19 +110,19 @@ struct mk_mcp_call {
     const mk_json *responses; /* inputResponses of this request */
     const mk_json *earlier;   /* answers that the state carries: {key: result} */
     mk_buf wanted;            /* members of inputRequests */
-    mk_ask wanted_ask;        /* the kind of a question that the client cannot answer */
+    mk_mcp_question wanted_ask;        /* the kind of a question that the client cannot answer */
     bool lacks;               /* that happened */
 };
 
 /* ---- rpc.c ---- */
-void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_message *out);
+void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_mcp_message *out);
 
 /* ---- mcp_call.c ---- */
 int mk_mcp__level(mk_str word); /* -1: no such level */
 /* Capabilities out of a `capabilities` or `clientCapabilities` object. */
 void mk_mcp__capabilities(const mk_json *object, bool *sample, bool *elicit, bool *roots);
 /* A response of the client to one of our questions; others are ignored. */
-void mk_mcp__response(mk_mcp_session *session, const mk_message *message);
+void mk_mcp__response(mk_mcp_session *session, const mk_mcp_message *message);
 /* Whether every wanted question could be asked; the answer of several rounds, or an error. */
 mk_code mk_mcp__input_required(mk_mcp_call *call, mk_buf *out, mk_err *err);
 /* Reads requestState and inputResponses. False: the state is not ours, too old, or of another request. */

@@ -574,7 +574,7 @@ static bool read_meta(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
 
 mk_code mk_mcp__request(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
 {
-    const mk_message *message = call->message;
+    const mk_mcp_message *message = call->message;
     const method m = method_of(message->method, call->modern);
     if (message->params != NULL && message->params->kind != MK_JSON_OBJECT) {
         if (call->modern)

@@ -72,6 +72,9 @@ static void offer_list(void *ctx, mk_mcp_list list, mk_buf *out)
         put_template(out, true, "merkhet://manual/{op}", "manual page", "one operator", "text/markdown");
         put_template(out, false, "merkhet://result/{digest}", "result", "canonical bytes of a result served before",
                      "application/json");
+        put_template(out, false, "merkhet://trace/{id}", "trace", "what a plan or a question left behind", "application/json");
+        put_template(out, false, "merkhet://answer/{id}", "answer", "a checked answer with all it rests on, for merkhet verify",
+                     "application/json");
         break;
     case MK_LIST_PROMPTS:
         for (size_t i = 0; i < PROMPT_COUNT; i++)
@@ -129,10 +132,10 @@ static bool is_below(mk_str uri, const char *prefix, mk_str *rest)
     return true;
 }
 
-static mk_code read_result(mk_service *service, mk_mcp_call *call, mk_str uri, mk_str digest, mk_buf *text, mk_err *err)
+static mk_code read_kept(mk_service *service, mk_mcp_call *call, mk_str uri, const char *kind, mk_str id, mk_buf *text, mk_err *err)
 {
     mk_kept kept;
-    const mk_code rc = mk_keep_get(service->keep, MK_STR("result"), digest, mk_mcp_principal(call),
+    const mk_code rc = mk_keep_get(service->keep, mk_str_of(kind), id, mk_mcp_principal(call),
                                    mk_mcp_arena(call), &kept, err);
     if (rc == MK_E_NOT_FOUND)
         return no_resource(uri, err);
@@ -154,7 +157,11 @@ static mk_code offer_read(void *ctx, mk_mcp_call *call, mk_str uri, mk_buf *out,
     else if (mk_str_eq(uri, MK_STR(MK_CARD_URI)))
         rc = mk_service_card(service, mk_mcp_arena(call), &text, err);
     else if (is_below(uri, "merkhet://result/", &rest))
-        rc = read_result(service, call, uri, rest, &text, err);
+        rc = read_kept(service, call, uri, "result", rest, &text, err);
+    else if (is_below(uri, "merkhet://trace/", &rest))
+        rc = read_kept(service, call, uri, "trace", rest, &text, err);
+    else if (is_below(uri, "merkhet://answer/", &rest))
+        rc = read_kept(service, call, uri, "answer", rest, &text, err);
     else
         rc = no_resource(uri, err);
     if (rc == MK_OK)

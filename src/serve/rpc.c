@@ -7,7 +7,7 @@ static const mk_json_limits message_limits = {.depth = 64, .string_size = 16 << 
 
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 
-static void bad(mk_message *out, int code, const char *why)
+static void bad(mk_mcp_message *out, int code, const char *why)
 {
     out->kind = MK_MESSAGE_BAD;
     out->error = code;
@@ -32,7 +32,7 @@ static bool read_id(const mk_json *id, mk_arena *arena, mk_str *out)
     return out->p != NULL;
 }
 
-static void read_claim(mk_message *out)
+static void read_claim(mk_mcp_message *out)
 {
     out->meta = out->params != NULL ? mk_json_get(out->params, "_meta") : NULL;
     const mk_json *claim = out->meta != NULL ? mk_json_get(out->meta, META_VERSION) : NULL;
@@ -41,7 +41,7 @@ static void read_claim(mk_message *out)
         out->claim = claim->text;
 }
 
-static void read_object(const mk_json *tree, mk_arena *arena, mk_message *out)
+static void read_object(const mk_json *tree, mk_arena *arena, mk_mcp_message *out)
 {
     const mk_json *version = mk_json_get(tree, "jsonrpc"), *id = mk_json_get(tree, "id");
     const mk_json *method = mk_json_get(tree, "method");
@@ -73,9 +73,9 @@ static void read_object(const mk_json *tree, mk_arena *arena, mk_message *out)
     read_claim(out);
 }
 
-void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_message *out)
+void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_mcp_message *out)
 {
-    *out = (mk_message){.tree = tree};
+    *out = (mk_mcp_message){.tree = tree};
     if (tree->kind == MK_JSON_ARRAY && tree->n > 0)
         out->kind = MK_MESSAGE_BATCH;
     else if (tree->kind != MK_JSON_OBJECT)
@@ -109,11 +109,11 @@ static bool has_duplicates(mk_str text, const mk_json *tree, const mk_alloc *all
     return keys != count_members(tree);
 }
 
-void mk_mcp_read(mk_str text, mk_arena *arena, mk_message *out)
+void mk_mcp_read(mk_str text, mk_arena *arena, mk_mcp_message *out)
 {
     mk_json *tree;
     mk_err why;
-    *out = (mk_message){0};
+    *out = (mk_mcp_message){0};
     if (mk_utf8_check(text) != text.n) {
         bad(out, MK_RPC_PARSE, "the message is not UTF-8");
         return;
@@ -129,7 +129,7 @@ void mk_mcp_read(mk_str text, mk_arena *arena, mk_message *out)
         mk_mcp__read_tree(tree, arena, out);
 }
 
-bool mk_mcp_is_slow(const mk_message *message)
+bool mk_mcp_is_slow(const mk_mcp_message *message)
 {
     static const char *const slow[] = {"tools/call", "prompts/get", "resources/read", "completion/complete",
                                        "subscriptions/listen"};

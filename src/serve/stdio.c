@@ -17,7 +17,7 @@
 typedef struct job {
     struct job *next;
     mk_arena arena;
-    mk_message message;
+    mk_mcp_message message;
 } job;
 
 typedef struct transport {
@@ -72,7 +72,7 @@ static void stream_send(mk_stream *self, mk_str message) { send_line((transport 
 
 /* ---- calls ---- */
 
-static void answer(transport *t, const mk_message *message, mk_arena *arena)
+static void answer(transport *t, const mk_mcp_message *message, mk_arena *arena)
 {
     mk_buf out;
     mk_err err;
@@ -121,7 +121,7 @@ static void *work(void *arg)
 }
 
 /* A tool call that finds the queue full is a tool error, which a model understands; the rest are errors. */
-static void refuse(transport *t, const mk_message *message)
+static void refuse(transport *t, const mk_mcp_message *message)
 {
     static const char busy[] = "{\\\"error\\\":\\\"E_LIMIT\\\",\\\"message\\\":\\\"too many calls are waiting\\\","
                                "\\\"details\\\":{\\\"limit\\\":\\\"queue\\\",\\\"retry\\\":\\\"as_is\\\"}}";

@@ -1,7 +1,7 @@
 /* tool.h — what a server offers as tools. Layer: serve.
  *
  * Every operator of the registry is a tool with its own flat, typed schema, in the subset that the big clients
- * accept; `describe_dataset` is the data set's card. Source: serving spec, 3; decisions.md 4, 7. */
+ * accept; beside them stand the data set's card, questions, plans, and the check of answers. Source: serving spec, 3; decisions.md 4, 7. */
 #ifndef MK_SERVE_TOOL_H
 #define MK_SERVE_TOOL_H
 
@@ -36,6 +36,12 @@ bool mk_tool_takes_refs(const mk_operator *op);
  * budget, says what was adapted. Appends the members of a tool result. */
 MK_CHECK mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call,
                                 const mk_json *arguments, mk_buf *out, mk_err *err);
+
+/* The tools beyond operators (decisions.md 7); each appends the members of a tool result. */
+MK_CHECK mk_code mk_tool_ask(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+MK_CHECK mk_code mk_tool_plan_check(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+MK_CHECK mk_code mk_tool_plan_run(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+MK_CHECK mk_code mk_tool_verify_answer(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
 
 /* One text block, and the same object as structured content for clients that know it. `text` is compact JSON. */
 void mk_tool_put_result(mk_buf *out, const mk_mcp_call *call, mk_str text);

@@ -401,7 +401,8 @@ static void keep_result(served *s)
 {
     const mk_kept kept = {.kind = MK_STR("result"), .id = mk_str_of(s->result.digest),
                           .principal = mk_mcp_principal(s->call), .text = mk_buf_view(&s->result.payload.text),
-                          .op = mk_str_of(s->op->name), .args = mk_buf_view(&s->result.args_echo), .tt = s->wire.tt};
+                          .op = mk_str_of(s->op->name), .args = mk_buf_view(&s->result.args_echo),
+                          .gaps = mk_buf_view(&s->result.completeness), .tt = s->wire.tt};
     mk_keep_put(s->service->keep, &kept);
 }
 

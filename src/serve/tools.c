@@ -6,6 +6,7 @@
 typedef struct tool_data {
     mk_service *service;
     const mk_operator *op;
+    const struct other_tool *other;
 } tool_data;
 
 /* ---- operators ---- */
@@ -23,37 +24,86 @@ static mk_code op_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arg
     return mk_tool_run_op(data->service, data->op, call, arguments, out, err);
 }
 
-/* ---- the card ---- */
+/* ---- the others ---- */
 
-static void card_entry(const mk_tool *tool, mk_buf *out)
+static mk_code run_card(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
 {
-    (void)tool;
-    mk_buf_z(out, "{\"name\":\"describe_dataset\",\"title\":\"Describe dataset\",\"description\":\"Start here: what the store "
-                  "holds. Labels, relation types, property names with their kinds, counts, and the extent of both "
-                  "clocks. Times are microseconds since 1970, UTC.\",\"inputSchema\":{\"type\":\"object\","
-                  "\"additionalProperties\":false,\"properties\":{}},\"outputSchema\":{\"type\":\"object\","
-                  "\"required\":[\"entities\"],\"properties\":{\"entities\":{\"type\":\"integer\"}}},\"annotations\":"
-                  "{\"title\":\"Describe dataset\",\"readOnlyHint\":true,\"destructiveHint\":false,"
-                  "\"idempotentHint\":true,\"openWorldHint\":false}}");
-}
-
-static mk_code card_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
-{
-    const tool_data *data = tool->data;
     mk_buf text;
     mk_code rc;
     if (arguments != NULL && arguments->kind == MK_JSON_OBJECT && arguments->n != 0) {
         mk_fail(err, MK_E_SCHEMA, "describe_dataset takes no arguments");
         return MK_E_SCHEMA;
     }
-    mk_buf_init(&text, data->service->alloc);
-    rc = mk_service_card(data->service, mk_mcp_arena(call), &text, err);
+    mk_buf_init(&text, service->alloc);
+    rc = mk_service_card(service, mk_mcp_arena(call), &text, err);
     if (rc == MK_OK) {
         mk_tool_put_result(out, call, mk_buf_view(&text));
         rc = mk_buf_done(out, err);
     }
     mk_buf_free(&text);
     return rc;
+}
+
+typedef struct other_tool {
+    const char *name, *title, *about;
+    const char *properties; /* of the input schema */
+    const char *required;   /* its list; NULL: none */
+    const char *always;     /* a member that every result has, and its type */
+    mk_code (*run)(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+} other_tool;
+
+#define AS_OF "\"as_of_tt\":{\"type\":\"string\",\"description\":\"belief time, ISO 8601 or microseconds; leave out for the latest belief\"}"
+#define PLAN                                                                                                                    \
+    "\"plan\":{\"type\":\"string\",\"description\":\"a plan as JSON: plan_id, steps of {id, op, args, depends_on}, answer_spec of {kind, "  \
+    "from}; an argument may be {\\\"$ref\\\":\\\"s1.rows[0].uid\\\"}\"}"
+
+static const other_tool others[] = {
+    {"ask", "Ask", "Asks a question in words and gets a checked answer: value, text, claims with their verdicts, and what was incomplete. "
+                   "Says what is missing instead of guessing. Name entities by uid where you know it; write dates as ISO 8601.",
+     "\"question\":{\"type\":\"string\",\"description\":\"the question, one sentence\"}," AS_OF
+     ",\"uids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":64,\"description\":\"identifiers the question is about, at most 64\"}",
+     "\"question\"", "\"abstained\":{\"type\":\"boolean\"}", mk_tool_ask},
+    {"describe_dataset", "Describe dataset", "Start here: what the store holds. Labels, relation types, property names with their kinds, counts, and the "
+                                             "extent of both clocks. Times are microseconds since 1970, UTC.",
+     "", NULL, "\"entities\":{\"type\":\"integer\"}", run_card},
+    {"plan_check", "Check a plan", "Says everything that is wrong with a plan before it runs: steps, arguments, references, identifiers, times, cost. Each "
+                                   "violation names its place and what would be accepted.",
+     PLAN, "\"plan\"", "\"valid\":{\"type\":\"boolean\"}", mk_tool_plan_check},
+    {"plan_run", "Run a plan", "Checks a plan and runs it at one belief. Steps without limit are computed whole. The trace has every step's result digest, "
+                               "which verify_answer can cite; answer_gaps says what the answer leaves out.",
+     PLAN "," AS_OF, "\"plan\"", "\"valid\":{\"type\":\"boolean\"}", mk_tool_plan_run},
+    {"verify_answer", "Verify an answer", "Checks an answer you wrote over results of this session. Each claim has id, type (count, value, entity, set_equal, "
+                                          "ordering, interval, ...), value or uids, evidence (result digests) and from, a path such as <digest>.rows_total. "
+                                          "Returns verdicts and the text that may be shown. Or pass a saved bundle.",
+     "\"text\":{\"type\":\"string\",\"description\":\"the answer as prose\"},\"claims\":{\"type\":\"array\",\"description\":\"what the text states; "
+     "members of other claim types are accepted too\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"id\",\"type\","
+     "\"evidence\"],\"properties\":{\"id\":{\"type\":\"string\"},\"type\":{\"type\":\"string\"},\"from\":{\"type\":\"string\"},\"value\":{"
+     "\"type\":\"string\"},\"uids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"evidence\":{\"type\":\"array\",\"items\":{\"type\":"
+     "\"string\"}}}}},\"bundle\":{\"type\":\"string\",\"description\":\"a bundle as JSON, instead of text and claims\"}",
+     NULL, NULL, mk_tool_verify_answer},
+};
+#define OTHER_COUNT (sizeof others / sizeof *others)
+
+static void other_entry(const mk_tool *tool, mk_buf *out)
+{
+    const other_tool *o = ((const tool_data *)tool->data)->other;
+    mk_buf_printf(out, "{\"name\":\"%s\",\"title\":\"%s\",\"description\":", o->name, o->title);
+    mk_canon_string(out, mk_str_of(o->about));
+    mk_buf_z(out, ",\"inputSchema\":{\"type\":\"object\",\"additionalProperties\":false");
+    if (o->required != NULL)
+        mk_buf_printf(out, ",\"required\":[%s]", o->required);
+    mk_buf_z(out, ",\"properties\":{");
+    mk_buf_z(out, o->properties);
+    mk_buf_z(out, "}},\"outputSchema\":{\"type\":\"object\",\"properties\":{");
+    mk_buf_z(out, o->always != NULL ? o->always : "");
+    mk_buf_printf(out, "}},\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,"
+                  "\"openWorldHint\":false}}", o->title);
+}
+
+static mk_code other_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+{
+    const tool_data *data = tool->data;
+    return data->other->run(data->service, call, arguments, out, err);
 }
 
 /* ---- the set ---- */
@@ -83,7 +133,10 @@ static bool is_known(const mk_operator *const *ops, size_t count, const char *wo
     for (size_t i = 0; i < count; i++)
         if (mk_str_eq(name, mk_str_of(ops[i]->name)) || mk_str_eq(name, mk_str_of(ops[i]->group)))
             return true;
-    return mk_str_eq(name, MK_STR("describe_dataset"));
+    for (size_t i = 0; i < OTHER_COUNT; i++)
+        if (mk_str_eq(name, mk_str_of(others[i].name)))
+            return true;
+    return false;
 }
 
 static mk_code check_names(const mk_operator *const *ops, size_t count, const char *only, mk_err *err)
@@ -106,7 +159,7 @@ mk_code mk_tools_open(const mk_alloc *alloc, mk_service *service, const char *on
 {
     size_t count;
     const mk_operator *const *ops = mk_operators(&count);
-    *out = (mk_tools){.alloc = alloc, .cap = count + 1};
+    *out = (mk_tools){.alloc = alloc, .cap = count + OTHER_COUNT};
     const mk_code rc = check_names(ops, count, only, err);
     if (rc != MK_OK)
         return rc;
@@ -118,15 +171,16 @@ mk_code mk_tools_open(const mk_alloc *alloc, mk_service *service, const char *on
         return mk_fail_nomem(err);
     }
     tool_data *data = out->data;
-    for (size_t i = 0; i <= count; i++) {
+    for (size_t i = 0; i < count + OTHER_COUNT; i++) {
         const mk_operator *op = i < count ? ops[i] : NULL;
-        const char *name = op != NULL ? op->name : "describe_dataset";
+        const other_tool *o = op == NULL ? &others[i - count] : NULL;
+        const char *name = op != NULL ? op->name : o->name;
         if (!is_listed(only, name) && !(op != NULL && is_listed(only, op->group)))
             continue;
         const size_t at = out->count++;
-        data[at] = (tool_data){.service = service, .op = op};
-        out->all[at] = (mk_tool){.name = name, .data = &data[at], .entry = op != NULL ? op_entry : card_entry,
-                                 .run = op != NULL ? op_run : card_run};
+        data[at] = (tool_data){.service = service, .op = op, .other = o};
+        out->all[at] = (mk_tool){.name = name, .data = &data[at], .entry = op != NULL ? op_entry : other_entry,
+                                 .run = op != NULL ? op_run : other_run};
         out->list[at] = &out->all[at];
     }
     qsort(out->list, out->count, sizeof *out->list, by_name);

@@ -97,7 +97,7 @@ static void rig_close(rig *r)
 /* The result of what `request` asks; NULL for a protocol error. */
 static const mk_json *ask(rig *r)
 {
-    mk_message message;
+    mk_mcp_message message;
     mk_json *tree;
     mk_err err;
     int status;
@@ -379,7 +379,7 @@ static void test_tools__schemas_stay_in_what_all_clients_accept(void **state)
     const mk_json *tools = mk_json_get(ask(&r), "tools");
     size_t count;
     (void)mk_operators(&count);
-    assert_int_equal(tools->n, count + 1);
+    assert_int_equal(tools->n, count + 5); /* ask, describe_dataset, plan_check, plan_run, verify_answer */
     print_message("tools/list: %zu tools in %zu bytes\n", tools->n, r.answer.n);
     assert_true(r.answer.n <= 48 * 1024);
     for (size_t i = 0; i < tools->n; i++) {
@@ -394,6 +394,62 @@ static void test_tools__schemas_stay_in_what_all_clients_accept(void **state)
         if (i > 0)
             assert_true(mk_str_cmp(mk_json_get(&tools->items[i - 1], "name")->text, mk_json_get(tool, "name")->text) < 0);
     }
+    rig_close(&r);
+}
+
+/* What a client's own model says is rated like what ours says. */
+static void test_tools__an_answer_of_the_client_is_checked(void **state)
+{
+    char args[900], digest[80];
+    rig r;
+    (void)state;
+    rig_open(&r, 0, 0);
+    const mk_json *object = object_of(&r, call_tool(&r, "version_history", MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"limit\":2}")));
+    const int64_t total = mk_json_get(object, "rows_total")->i;
+    snprintf(digest, sizeof digest, "%.*s", MK_STR_ARG(mk_json_get(object, "result_digest")->text));
+    for (int wrong = 0; wrong < 2; wrong++) {
+        snprintf(args, sizeof args, "{\"text\":\"There are %lld versions.\",\"claims\":[{\"id\":\"c1\",\"type\":\"count\",\"value\":%lld,\"evidence\":[\"%s\"],"
+                 "\"from\":\"%s.rows_total\"}]}", (long long)total + wrong, (long long)total + wrong, digest, digest);
+        object = object_of(&r, call_tool(&r, "verify_answer", mk_str_of(args)));
+        assert_int_equal(mk_json_get(object, "emitted")->b, !wrong);
+    }
+    /* the number of rows on a page of two is thin evidence for a count of all */
+    snprintf(args, sizeof args, "{\"text\":\"There are 2 versions.\",\"claims\":[{\"id\":\"c1\",\"type\":\"count\",\"value\":2,\"evidence\":[\"%s\"],"
+             "\"from\":\"%s.rows\"}]}", digest, digest);
+    object = object_of(&r, call_tool(&r, "verify_answer", mk_str_of(args)));
+    const mk_json *claims = mk_json_get(mk_json_get(object, "report"), "claims");
+    assert_false(mk_str_eq(mk_json_get(&claims->items[0], "verdict")->text, MK_STR("supported")));
+    static const char *const bad[] = {"{}", "{\"text\":\"x\",\"claims\":{}}", "{\"text\":\"x\",\"claims\":[{\"id\":\"c\",\"type\":\"count\",\"evidence\":[\"s1\"]}]}",
+                                      "{\"bundle\":\"{}\"}", "{\"bundle\":7}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(is_error(call_tool(&r, "verify_answer", mk_str_of(bad[i]))));
+    rig_close(&r);
+}
+
+static void test_tools__questions_and_plans(void **state)
+{
+    rig r;
+    (void)state;
+    rig_open(&r, 0, 0);
+    const mk_json *object = object_of(&r, call_tool(&r, "ask", MK_STR("{\"question\":\"How many events are there?\"}")));
+    assert_false(mk_json_get(object, "abstained")->b);
+    assert_int_equal(mk_json_get(object, "claims")->n, 1);
+    object = object_of(&r, call_tool(&r, "ask", MK_STR("{\"question\":\"How tall is the tower?\"}")));
+    assert_true(mk_json_get(object, "abstained")->b);
+    assert_true(is_error(call_tool(&r, "ask", MK_STR("{}"))));
+    static const char *const plan = "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{"
+                                    "\"t_a\":0,\"t_b\":4611686018427387904}}}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.%s\"}}";
+    char args[700], text[600];
+    snprintf(text, sizeof text, plan, "rows_total");
+    snprintf(args, sizeof args, "{\"plan\":%s}", text);
+    object = object_of(&r, call_tool(&r, "plan_check", mk_str_of(args)));
+    assert_true(mk_json_get(object, "valid")->b);
+    object = object_of(&r, call_tool(&r, "plan_run", mk_str_of(args)));
+    assert_true(mk_json_get(mk_json_get(object, "trace"), "answer")->i > 0);
+    snprintf(text, sizeof text, plan, "count");
+    snprintf(args, sizeof args, "{\"plan\":%s}", text);
+    object = object_of(&r, call_tool(&r, "plan_run", mk_str_of(args)));
+    assert_false(mk_json_get(object, "valid")->b);
     rig_close(&r);
 }
 
@@ -437,6 +493,8 @@ int main(void)
         cmocka_unit_test(test_tools__a_reference_reads_the_whole_result),
         cmocka_unit_test(test_tools__an_empty_page_says_where_it_looked),
         cmocka_unit_test(test_tools__schemas_stay_in_what_all_clients_accept),
+        cmocka_unit_test(test_tools__an_answer_of_the_client_is_checked),
+        cmocka_unit_test(test_tools__questions_and_plans),
         cmocka_unit_test(test_tools__a_store_that_is_not_there_is_named),
     };
     return cmocka_run_group_tests_name("tools", tests, NULL, NULL);

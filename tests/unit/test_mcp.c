@@ -112,7 +112,7 @@ static void rig_close(rig *r)
 /* The answer, "" for none. */
 static const char *say(rig *r, const char *text)
 {
-    mk_message message;
+    mk_mcp_message message;
     mk_arena_reset(&r->arena);
     mk_buf_clear(&r->answer);
     mk_buf_clear(&r->sent);
@@ -303,7 +303,7 @@ static void *reply(void *arg)
     const replying *p = arg;
     mk_arena arena;
     mk_buf out;
-    mk_message message;
+    mk_mcp_message message;
     char text[200];
     int status;
     long number = -1;
@@ -458,7 +458,7 @@ static void test_mcp__modern_questions_come_back_with_a_signed_state(void **stat
 static void test_mcp__a_cancelled_call_says_nothing_more(void **state)
 {
     rig r;
-    mk_message message, cancel;
+    mk_mcp_message message, cancel;
     (void)state;
     rig_open(&r, true, NULL);
     mk_mcp_read(MK_STR("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}"), &r.arena,
