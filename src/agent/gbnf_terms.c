@@ -220,7 +220,7 @@ void mk_gbnf__terms(mk_buf *out)
     mk_buf_z(out, "char ::= [^\"\\\\\\x00-\\x1F] | \"\\\\\" [\"\\\\/bfnrt]\n"
                   "text ::= \"\\\"\" char+ \"\\\"\"\n"
                   "string ::= \"\\\"\" char* \"\\\"\"\n"
-                  "number ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14}) (\".\" [0-9]{1,9})?\n"
+                  "number ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17}) (\".\" [0-9]{1,9})?\n"
                   "scalar ::= string | number | \"true\" | \"false\"\n"
                   "time ::= ");
     mk_gbnf__range(out, 0, MK_OPEN_END);
