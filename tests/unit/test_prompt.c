@@ -345,7 +345,7 @@ static void test_prompt__the_manual_names_every_operator_and_its_fields(void **s
         assert_non_null(strstr(prompt.system.p, head));
     }
     assert_non_null(strstr(prompt.system.p, "Returns rows[] {uid, earliest_arrival}, rows_total"));
-    assert_non_null(strstr(prompt.system.p, "Returns for fn count: value"));
+    assert_non_null(strstr(prompt.system.p, "Returns for fn count sum"));
     mk_prompt_free(&prompt);
     leave(&nice);
 }
