@@ -402,8 +402,8 @@ static void close_http(mk_model *self)
 static void fill_defaults(mk_model_options *o)
 {
     o->connect_us = o->connect_us > 0 ? o->connect_us : INT64_C(10000000);
-    o->idle_us = o->idle_us > 0 ? o->idle_us : INT64_C(60000000);
     o->wait_us = o->wait_us > 0 ? o->wait_us : INT64_C(300000000);
+    o->idle_us = o->idle_us > 0 ? o->idle_us : o->wait_us;
     o->backoff_us = o->backoff_us > 0 ? o->backoff_us : 250000;
     o->retries = o->no_retries ? 0 : o->retries != 0 ? o->retries : 4;
     o->body_max = o->body_max != 0 ? o->body_max : (size_t)8 << 20;

@@ -77,7 +77,8 @@ typedef struct mk_model_options {
     mk_guide guide;
     bool no_stream;        /* ask for one JSON text instead of events */
     int64_t connect_us;    /* 10 s */
-    int64_t idle_us;       /* without a byte: 60 s, in whole seconds */
+    int64_t idle_us;       /* without a byte, in whole seconds; as wait_us: a server that does not stream is silent
+                              until it has read the prompt and written all */
     int64_t wait_us;       /* for the whole call, retries included: 300 s */
     unsigned retries;      /* after failures that may pass; 4 */
     bool no_retries;
