@@ -16,8 +16,10 @@ static bool is_common(const mk_arg *arg)
 }
 
 static const char common[] =
-    "Arguments named without more mean the same everywhere: window {\"t_a\":T,\"t_b\":T}, required where it is\n"
-    "named; as_of_tt, a time of belief; limit (1 to 10000) and cursor, a page; rel_types, a list of relation\n"
+    "Arguments named without more mean the same everywhere: window {\"t_a\":T,\"t_b\":T}, required where "
+    "it is\n"
+    "named; as_of_tt, a time of belief; limit (1 to 10000) and cursor, a page; rel_types, a list of "
+    "relation\n"
     "types. A time T is an integer of microseconds.\n\n";
 
 static void put_expects(mk_buf *out, const mk_arg *arg)
@@ -87,7 +89,8 @@ static bool same_fields(const mk_field *a, const mk_field *b)
     return a[i].name == NULL && b[i].name == NULL;
 }
 
-/* What each choice of the deciding argument returns; choices whose results have the same members share a line. */
+/* What each choice of the deciding argument returns; choices whose results have the same members share
+ * a line. */
 static void put_variants(mk_buf *out, const mk_operator *op)
 {
     for (const mk_variant *v = op->variants; v->choice != NULL; v++) {

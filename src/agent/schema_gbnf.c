@@ -1,8 +1,9 @@
 /* schema_gbnf.c — the grammar of chains of steps. See schema_gbnf.h. Layer: agent.
  *
- * A state is what a step leaves behind: an operator's result, the rows that were filtered or ranked, a number.
- * It knows the paths that lead into it, each with its type. For every place in the chain and every state there
- * is a rule for what may follow: the end, with an answer taken from this state, or a step that reads it. */
+ * A state is what a step leaves behind: an operator's result, the rows that were filtered or ranked, a
+ * number. It knows the paths that lead into it, each with its type. For every place in the chain and
+ * every state there is a rule for what may follow: the end, with an answer taken from this state, or a
+ * step that reads it. */
 #include "agent/schema_gbnf.h"
 
 #include <stdio.h>
@@ -56,7 +57,8 @@ static bool is_identifier(const char *name)
     return strcmp(name, "uid") == 0 || strcmp(name, "src") == 0 || strcmp(name, "dst") == 0;
 }
 
-static void add_path(state *s, path_type type, const mk_field *row, const char *a, const char *b, const char *c)
+static void add_path(state *s, path_type type, const mk_field *row, const char *a, const char *b,
+                     const char *c)
 {
     if (s->path_count == PATHS_MAX)
         return; /* the language gets smaller, nothing else */
@@ -256,7 +258,8 @@ static void put_ref_rules(grammar *g, size_t step, size_t n)
         bool first = true;
         if (!has_type(s, types[t]))
             continue;
-        mk_buf_printf(g->out, "ref-%zu-%zu-%s ::= \"{\\\"$ref\\\":\\\"s%zu.\" (", step, n, type_names[types[t]],
+        mk_buf_printf(g->out, "ref-%zu-%zu-%s ::= \"{\\\"$ref\\\":\\\"s%zu.\" (", step, n,
+                      type_names[types[t]],
                       step);
         for (size_t i = 0; i < s->path_count; i++) {
             if (s->paths[i].type != types[t])
@@ -278,7 +281,8 @@ static bool takes_refs(const mk_arg *arg)
     path_type type;
     if (fits(arg, &type))
         return true;
-    for (const mk_arg *m = arg->type == MK_ARG_OBJECT ? arg->members : NULL; m != NULL && m->name != NULL; m++)
+    for (const mk_arg *m = arg->type == MK_ARG_OBJECT ? arg->members : NULL; m != NULL && m->name != NULL;
+         m++)
         if (fits(m, &type) && type != PATH_TIME)
             return true;
     return false;
@@ -322,7 +326,8 @@ static bool can_refer(const grammar *g, const mk_arg *arg, size_t from)
         return false;
     if (fits(arg, &type))
         return has_type(&g->states[from], type);
-    for (const mk_arg *m = arg->type == MK_ARG_OBJECT ? arg->members : NULL; m != NULL && m->name != NULL; m++)
+    for (const mk_arg *m = arg->type == MK_ARG_OBJECT ? arg->members : NULL; m != NULL && m->name != NULL;
+         m++)
         if (fits(m, &type) && type != PATH_TIME && has_type(&g->states[from], type))
             return true;
     return false;
@@ -403,8 +408,8 @@ static void put_args(grammar *g, size_t n, size_t step, size_t from)
 }
 
 /* ---- steps ----
- * What steps have in common at their beginning is written once, so that a server that walks all alternatives at
- * once has few to walk. */
+ * What steps have in common at their beginning is written once, so that a server that walks all
+ * alternatives at once has few to walk. */
 
 /* Ends a step and goes on in state `next`. `reads`: it depends on the step before. */
 static void close_step(grammar *g, size_t step, bool reads, size_t next)
@@ -527,7 +532,8 @@ static void put_row_functions(grammar *g, size_t step, const path *p)
             continue;
         mk_buf_printf(g->out,
                       " | %s \"\\\",\\\"input\\\":{\\\"$ref\\\":\\\"s%zu.%s\\\"},\\\"field\\\":\" %s-%zu %s",
-                      list[i].fns, step - 1, p->text, list[i].numeric ? "numeric" : "member", kind, list[i].rest);
+                      list[i].fns, step - 1, p->text, list[i].numeric ? "numeric"
+                          : "member", kind, list[i].rest);
         close_step(g, step, true, next);
     }
 }
@@ -599,11 +605,13 @@ static void put_after_rule(grammar *g, size_t step, size_t n)
     const state *s = &g->states[n];
     mk_buf_printf(g->out, "after-%zu-%zu ::= \"],\\\"answer_spec\\\":{\\\"kind\\\":\\\"\" (", step, n);
     for (size_t i = 0; i < s->path_count; i++)
-        mk_buf_printf(g->out, "%s%s \"\\\",\\\"from\\\":\\\"s%zu.%s\"", i ? " | " : "", kinds_of(&s->paths[i]), step,
+        mk_buf_printf(g->out, "%s%s \"\\\",\\\"from\\\":\\\"s%zu.%s\"", i ? " | " : "",
+                      kinds_of(&s->paths[i]), step,
                       s->paths[i].text);
     mk_buf_z(g->out, ") \"\\\"}}\"");
     if (step < MK_GRAMMAR_STEPS)
-        mk_buf_printf(g->out, " | \",{\\\"id\\\":\\\"s%zu\\\",\\\"op\\\":\\\"\" next-%zu-%zu", step + 1, step, n);
+        mk_buf_printf(g->out, " | \",{\\\"id\\\":\\\"s%zu\\\",\\\"op\\\":\\\"\" next-%zu-%zu", step + 1,
+                      step, n);
     mk_buf_c(g->out, '\n');
 }
 
@@ -611,14 +619,16 @@ static void put_after_rule(grammar *g, size_t step, size_t n)
 
 static void put_shared_rules(grammar *g)
 {
-    mk_buf_z(g->out, "root ::= \"{\\\"plan_id\\\":\" text (\",\\\"question\\\":\" string)? \",\\\"steps\\\":[{\\\"id\\\":\\\"s1\\\",\\\"op\\\":\\\"\" fresh-1\n");
+    mk_buf_z(g->out, "root ::= \"{\\\"plan_id\\\":\" text (\",\\\"question\\\":\" string)? "
+                     "\",\\\"steps\\\":[{\\\"id\\\":\\\"s1\\\",\\\"op\\\":\\\"\" fresh-1\n");
     mk_gbnf__terms(g->out);
     mk_buf_z(g->out, "limit ::= (\",\\\"limit\\\":\" ");
     mk_gbnf__range(g->out, 1, 10000);
     mk_buf_z(g->out, ")? \"}\"\nranking ::= \",\\\"k\\\":\" ");
     mk_gbnf__range(g->out, 1, 1000);
     mk_buf_z(g->out, " (\",\\\"side\\\":\" (\"\\\"top\\\"\" | \"\\\"bottom\\\"\"))? limit\n"
-                     "condition ::= \",\\\"cmp\\\":\" (\"\\\"eq\\\"\" | \"\\\"ne\\\"\" | \"\\\"lt\\\"\" | \"\\\"le\\\"\" | "
+                     "condition ::= \",\\\"cmp\\\":\" (\"\\\"eq\\\"\" | \"\\\"ne\\\"\" | \"\\\"lt\\\"\" "
+                     "| \"\\\"le\\\"\" | "
                      "\"\\\"gt\\\"\" | \"\\\"ge\\\"\") \",\\\"value\\\":\" scalar limit\n");
     for (size_t kind = 0; kind < g->row_count; kind++)
         put_member_rules(g, kind);

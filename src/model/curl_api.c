@@ -20,11 +20,15 @@ static bool find(void *library, const char *name, void *function)
 static bool find_all(mk_curl_api *api)
 {
     void *l = api->library;
-    return find(l, "curl_global_init", &api->global_init) && find(l, "curl_global_cleanup", &api->global_cleanup) &&
+    return find(l, "curl_global_init", &api->global_init) &&
+           find(l, "curl_global_cleanup", &api->global_cleanup) &&
            find(l, "curl_easy_init", &api->easy_init) && find(l, "curl_easy_setopt", &api->easy_setopt) &&
-           find(l, "curl_easy_perform", &api->easy_perform) && find(l, "curl_easy_getinfo", &api->easy_getinfo) &&
-           find(l, "curl_easy_cleanup", &api->easy_cleanup) && find(l, "curl_easy_strerror", &api->easy_strerror) &&
-           find(l, "curl_slist_append", &api->slist_append) && find(l, "curl_slist_free_all", &api->slist_free_all);
+           find(l, "curl_easy_perform", &api->easy_perform) &&
+               find(l, "curl_easy_getinfo", &api->easy_getinfo) &&
+           find(l, "curl_easy_cleanup", &api->easy_cleanup) &&
+               find(l, "curl_easy_strerror", &api->easy_strerror) &&
+           find(l, "curl_slist_append", &api->slist_append) &&
+               find(l, "curl_slist_free_all", &api->slist_free_all);
 }
 
 mk_code mk_curl_load(mk_curl_api *api, mk_err *err)

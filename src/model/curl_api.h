@@ -1,7 +1,7 @@
 /* curl_api.h — libcurl, loaded when a model is first asked for. Layer: model, internal.
  *
- * Linked in the ordinary way it brings thirty libraries along, whose loading takes two thirds of the time of a
- * command that never speaks to a model (15.3 ms instead of 5.7 ms for `merkhet version`). */
+ * Linked in the ordinary way it brings thirty libraries along, whose loading takes two thirds of the
+ * time of a command that never speaks to a model (15.3 ms instead of 5.7 ms for `merkhet version`). */
 #ifndef MK_MODEL_CURL_API_H
 #define MK_MODEL_CURL_API_H
 

@@ -1,10 +1,10 @@
 /* http.c — the model client over HTTP. Layer: model.
  *
- * A call is a row of requests: the next one follows when the last failed in a way that may pass (no connection,
- * 408, 429, 5xx, a stream that broke off), or when the server did not understand how the reply was to be
- * guided. Time, bytes and tries are bounded over the whole row. Every request has a handle of its own, so
- * that threads share nothing but the counters. Redirects are not followed: they would carry the key and the
- * prompt to where nobody sent them.
+ * A call is a row of requests: the next one follows when the last failed in a way that may pass (no
+ * connection, 408, 429, 5xx, a stream that broke off), or when the server did not understand how the
+ * reply was to be guided. Time, bytes and tries are bounded over the whole row. Every request has a
+ * handle of its own, so that threads share nothing but the counters. Redirects are not followed: they
+ * would carry the key and the prompt to where nobody sent them.
  * Source: agent spec, 10.2; RFC 9110, 15 for what a status means. */
 #include <pthread.h>
 #include <stdio.h>
@@ -277,8 +277,8 @@ static bool wait_for_retry(const exchange *e, unsigned tries)
     return true;
 }
 
-/* The tokens that a server reports, as far as they can be true: a token of the prompt has a byte at least, and
- * a reply has no more than were asked for. */
+/* The tokens that a server reports, as far as they can be true: a token of the prompt has a byte at
+ * least, and a reply has no more than were asked for. */
 static void take_tokens(const mk_reply_reader *reader, const mk_model_request *request, mk_model_reply *out,
                         bool *doubtful)
 {

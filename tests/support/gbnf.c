@@ -1,5 +1,5 @@
-/* gbnf.c — see gbnf.h. A rule is a tree of nodes; sampling walks it with random choices, matching walks it with
- * the rest of the work as a continuation. */
+/* gbnf.c — see gbnf.h. A rule is a tree of nodes; sampling walks it with random choices, matching walks
+ * it with the rest of the work as a continuation. */
 #include "gbnf.h"
 
 #include <stdio.h>
@@ -315,7 +315,8 @@ static void sample(const gbnf *g, const node *n, uint64_t *seed, mk_buf *out)
         sample(g, n->parts[random_below(seed, n->count)], seed, out);
         return;
     case REPEAT:
-        times = n->most == n->least ? n->least : n->least + random_below(seed, n->most - n->least < 3 ? n->most - n->least + 1 : 4);
+        times = n->most == n->least ? n->least : n->least + random_below(seed, n->most - n->least < 3
+                                                                         ? n->most - n->least + 1 : 4);
         for (size_t i = 0; i < times; i++)
             sample(g, n->parts[0], seed, out);
         return;

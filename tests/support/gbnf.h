@@ -1,5 +1,5 @@
-/* gbnf.h — reads grammars in llama.cpp's notation, makes strings of their language, and says whether a string is
- * in it.
+/* gbnf.h — reads grammars in llama.cpp's notation, makes strings of their language, and says whether a
+ * string is in it.
  *
  * Literals, character classes, groups, alternatives, ?, *, +, {n}, {m,n} and {m,}; slow and obvious. */
 #ifndef MK_TESTS_GBNF_H

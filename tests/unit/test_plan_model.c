@@ -181,7 +181,8 @@ static void test_plan_model__a_run_s_errors_start_from_the_plan_that_ran(void **
     enter(&w, replies);
     const mk_plan_model_options options = options_of(&w);
     assert_int_equal(run(&w, &options), MK_OK);
-    assert_int_equal(mk_plan_model_next(w.planner, MK_STR("{\"error\":\"E_RUN\",\"errors\":[]}"), &w.result, NULL),
+    assert_int_equal(mk_plan_model_next(w.planner, MK_STR("{\"error\":\"E_RUN\",\"errors\":[]}"),
+                                        &w.result, NULL),
                      MK_OK);
     assert_true(w.result.planned);
     assert_int_equal(w.result.attempts, 4);
@@ -222,12 +223,15 @@ static void test_plan_model__hostile_outputs_are_violations(void **state)
 {
     (void)state;
     static const char *const outputs[] = {
-        "", "null", "[]", "{\"steps\":NaN}", "```json\n```", "<think>", "<think></think>", "```", "{\"a\":1}{\"b\":2}",
+        "", "null", "[]", "{\"steps\":NaN}", "```json\n```", "<think>", "<think></think>", "```", "
+        ""{\"a\":1}{\"b\":2}",
         "{\"plan_id\":\"p\",\"plan_id\":\"q\",\"steps\":[],\"answer_spec\":{}}",
-        "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"x\",\"args\":{\"$ref\":7},\"depends_on\":[\"s1\"]}],"
+        "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"x\",\"args\":{\"$ref\":7},"
+        "\"depends_on\":[\"s1\"]}],"
         "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1\"}}",
         "\xff\xfe", "{\"plan_id\":99999999999999999999999}",
-        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+        "[[[[[[",
     };
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         const char *const replies[] = {outputs[i], outputs[i], outputs[i], outputs[i], NULL};
@@ -278,11 +282,13 @@ static void test_plan_model__all_errors_of_a_run_are_told_and_ours_are_not(void 
 {
     (void)state;
     assert_errors("{\"steps\":[{\"step_id\":\"s1\",\"status\":\"ok\"}],\"answer_error\":null}", "");
-    assert_errors("{\"steps\":[{\"step_id\":\"s1\",\"error\":{\"error\":\"E_COST\"}},{\"step_id\":\"s2\",\"error\":"
+    assert_errors("{\"steps\":[{\"step_id\":\"s1\",\"error\":{\"error\":\"E_COST\"}},"
+                  "{\"step_id\":\"s2\",\"error\":"
                   "{\"error\":\"E_NOT_FOUND\"}}],\"answer_error\":null}",
                   "{\"error\":\"E_RUN\",\"errors\":[{\"error\":{\"error\":\"E_COST\"},\"step_id\":\"s1\"},"
                   "{\"error\":{\"error\":\"E_NOT_FOUND\"},\"step_id\":\"s2\"}]}");
-    assert_errors("{\"steps\":[{\"step_id\":\"s1\",\"error\":{\"error\":\"E_STATE\"}}],\"answer_error\":\"x\"}", "");
+    assert_errors("{\"steps\":[{\"step_id\":\"s1\",\"error\":{\"error\":\"E_STATE\"}}],"
+                  "\"answer_error\":\"x\"}", "");
     assert_errors("{\"steps\":[{\"step_id\":\"s1\"}],\"answer_error\":\"no field\"}",
                   "{\"error\":\"E_RUN\",\"errors\":[],\"answer_error\":\"no field\"}");
     assert_errors("{}", "");

@@ -1,4 +1,4 @@
-/* test_report.c — the reporter over a plan that really ran: what a model writes counts as far as it holds. */
+/* test_report.c — the reporter over a plan that really ran: a model's words count as far as they hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,9 +14,12 @@
 
 /* Store of the agent spec, 19: a->b at 20, b->c at 30; the plan counts whom a reaches. */
 static const char plan_text[] =
-    "{\"plan_id\":\"demo\",\"steps\":[{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\","
-    "\"window\":{\"t_a\":0,\"t_b\":100}},\"depends_on\":[]},{\"id\":\"s2\",\"op\":\"compute\",\"args\":{\"fn\":"
-    "\"count\",\"input\":{\"$ref\":\"s1.rows\"}},\"depends_on\":[\"s1\"]}],\"answer_spec\":{\"kind\":\"count\","
+    "{\"plan_id\":\"demo\",\"steps\":[{\"id\":\"s1\",\"op\":\"temporal_reachability\","
+    "\"args\":{\"src\":\"a\","
+    "\"window\":{\"t_a\":0,\"t_b\":100}},\"depends_on\":[]},{\"id\":\"s2\",\"op\":\"compute\","
+    "\"args\":{\"fn\":"
+    "\"count\",\"input\":{\"$ref\":\"s1.rows\"}},\"depends_on\":[\"s1\"]}],\"answer_spec\":{\"kind\":\"co"
+    "unt\","
     "\"from\":\"s2.value\"}}";
 
 #define CLAIM(value) \
@@ -79,7 +82,8 @@ static void enter(world *w, const char *const *replies)
         write_op(w, (mk_op){.kind = MK_OP_ASSERT_NODE, .uid = mk_str_of(nodes[i]), .label = MK_STR("Node"),
                             .vt_e = MK_OPEN_END});
     for (int i = 0; i < 2; i++)
-        write_op(w, (mk_op){.kind = MK_OP_ASSERT_EDGE, .src = mk_str_of(nodes[i]), .dst = mk_str_of(nodes[i + 1]),
+        write_op(w, (mk_op){.kind = MK_OP_ASSERT_EDGE, .src = mk_str_of(nodes[i]),
+                            .dst = mk_str_of(nodes[i + 1]),
                             .rel_type = MK_STR("R"), .vt_s = 20 + 10 * i, .vt_e = 21 + 10 * i});
     mk_arena_init(&w->arena, &mk_alloc_default);
     const mk_plan_check_options check = {0};
@@ -87,10 +91,12 @@ static void enter(world *w, const char *const *replies)
     assert_int_equal(mk_plan_check(mk_str_of(plan_text), &check, &w->arena, &w->plan, NULL), MK_OK);
     assert_true(w->plan.valid);
     assert_int_equal(mk_objects_memory(&mk_alloc_default, (size_t)1 << 24, &w->objects, NULL), MK_OK);
-    assert_int_equal(mk_plan_run(w->store, &w->plan.plan, &run, w->objects, &w->arena, &w->trace, NULL), MK_OK);
+    assert_int_equal(mk_plan_run(w->store, &w->plan.plan, &run, w->objects, &w->arena, &w->trace, NULL),
+                     MK_OK);
     assert_true(w->trace.ok);
     assert_int_equal(mk_json_parse(&w->arena, w->trace.json, NULL, &w->trace_tree, NULL), MK_OK);
-    assert_int_equal(mk_evidence_open(w->trace.json, get_object, w->objects, NULL, NULL, &w->arena, &w->evidence,
+    assert_int_equal(mk_evidence_open(w->trace.json, get_object, w->objects, NULL, NULL, &w->arena,
+                                      &w->evidence,
                                       NULL),
                      MK_OK);
 }
@@ -106,7 +112,8 @@ static void leave(world *w)
 static void report(world *w, bool with_model)
 {
     const mk_report_options options = {.model = with_model ? &w->model : NULL, .verify = {.strict = true}};
-    assert_int_equal(mk_report_write(MK_STR("how many?"), w->plan.plan.json, w->trace_tree, w->objects, w->evidence,
+    assert_int_equal(mk_report_write(MK_STR("how many?"), w->plan.plan.json, w->trace_tree, w->objects,
+                                     w->evidence,
                                      &options, &w->arena, &w->report, NULL),
                      MK_OK);
 }
@@ -117,7 +124,8 @@ static mk_gated gate(world *w)
     const mk_verify_options verify = {.strict = true};
     mk_answer_report checked;
     mk_gated gated;
-    assert_int_equal(mk_answer_verify(w->report.answer, w->evidence, &verify, &w->arena, &checked, NULL), MK_OK);
+    assert_int_equal(mk_answer_verify(w->report.answer, w->evidence, &verify, &w->arena, &checked, NULL),
+                     MK_OK);
     assert_true(checked.schema_valid);
     assert_int_equal(mk_answer_gate(&checked, &verify, &w->arena, &gated, NULL), MK_OK);
     return gated;
@@ -134,7 +142,8 @@ static void assert_mechanical(world *w)
     const mk_verify_options verify = {.strict = true};
     mk_answer_report checked;
     assert_false(w->report.by_model);
-    assert_int_equal(mk_answer_verify(w->report.answer, w->evidence, &verify, &w->arena, &checked, NULL), MK_OK);
+    assert_int_equal(mk_answer_verify(w->report.answer, w->evidence, &verify, &w->arena, &checked, NULL),
+                     MK_OK);
     assert_true(checked.schema_valid && checked.claim_count > 0);
     for (size_t i = 0; i < checked.claim_count; i++)
         assert_int_equal(checked.claims[i].verdict, MK_SUPPORTED);

@@ -42,8 +42,8 @@ static void leave(world *w)
 
 /* ---- strings are plans ---- */
 
-/* Checks 1 to 11 and the answer's: shape, names, references, contracts, types. Times, grounding and cost are the
- * model's to get right. */
+/* Checks 1 to 11 and the answer's: shape, names, references, contracts, types. Times, grounding and
+ * cost are the model's to get right. */
 static const mk_violation *shape_violation(const mk_plan_report *report)
 {
     for (size_t i = 0; i < report->violation_count; i++)
@@ -139,7 +139,8 @@ static void put_value(mk_buf *out, mk_arena *arena, const mk_arg *arg, const mk_
 /* compute's arguments stand in the order in which each function has them. */
 static void put_compute(mk_buf *out, mk_arena *arena, const mk_json *args)
 {
-    static const char *const order[] = {"fn", "input", "field", "cmp", "value", "k", "side", "x", "y", "limit"};
+    static const char *const order[] = {"fn", "input", "field", "cmp", "value", "k", "side", "x", "y",
+                                        "limit"};
     size_t put = 0;
     mk_buf_c(out, '{');
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -204,7 +205,8 @@ static void assert_in_language(world *w, const mk_json *plan)
     mk_buf_init(&text, &mk_alloc_default);
     put_plan(&text, &w->arena, plan);
     if (!gbnf_matches(w->grammar, mk_buf_view(&text), &reached))
-        fail_msg("not a string of the grammar from here: %.*s\n%.*s", (int)(text.n - reached), text.p + reached,
+        fail_msg("not a string of the grammar from here: %.*s\n%.*s", (int)(text.n - reached),
+                 text.p + reached,
                  (int)text.n, text.p);
     mk_buf_free(&text);
 }
@@ -269,7 +271,8 @@ static void test_schema_gbnf__what_is_no_plan_is_no_string(void **state)
         "\"depends_on\":[]}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.count\"}}",
         /* a later step's result */
         "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"entity_history\",\"args\":{\"uid\":{\"$ref\":"
-        "\"s2.rows[0].uid\"}},\"depends_on\":[]}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}",
+        "\"s2.rows[0].uid\"}},\"depends_on\":[]}],\"answer_spec\":{\"kind\":\"count\","
+        "\"from\":\"s1.rows_total\"}}",
     };
     static const char good[] =
         "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},"
@@ -315,12 +318,14 @@ static bool in_range(int64_t min, int64_t max, int64_t value)
 static void test_schema_gbnf__ranges_of_integers_are_exact(void **state)
 {
     (void)state;
-    static const int64_t bounds[][2] = {{0, 0}, {1, 9}, {0, 9}, {1, 10}, {7, 23}, {27, 381}, {1, 1000}, {99, 101},
+    static const int64_t bounds[][2] = {{0, 0}, {1, 9}, {0, 9}, {1, 10}, {7, 23}, {27, 381}, {1, 1000},
+                                        {99, 101},
                                         {-5, 5}, {-120, -7}, {0, 1440}, {5, 5}, {10, 99}, {-1440, 1440}};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
         for (int64_t v = bounds[i][0] - 12; v <= bounds[i][1] + 12; v++)
             if (in_range(bounds[i][0], bounds[i][1], v) != (v >= bounds[i][0] && v <= bounds[i][1]))
-                fail_msg("%lld in %lld..%lld", (long long)v, (long long)bounds[i][0], (long long)bounds[i][1]);
+                fail_msg("%lld in %lld..%lld", (long long)v, (long long)bounds[i][0],
+                         (long long)bounds[i][1]);
     assert_true(in_range(0, MK_OPEN_END, MK_OPEN_END));
     assert_false(in_range(0, MK_OPEN_END, MK_OPEN_END + 1));
     assert_true(in_range(0, INT64_MAX, INT64_MAX));
