@@ -223,8 +223,8 @@ static void test_plan_model__hostile_outputs_are_violations(void **state)
 {
     (void)state;
     static const char *const outputs[] = {
-        "", "null", "[]", "{\"steps\":NaN}", "```json\n```", "<think>", "<think></think>", "```", "
-        ""{\"a\":1}{\"b\":2}",
+        "", "null", "[]", "{\"steps\":NaN}", "```json\n```", "<think>", "<think></think>", "```",
+        "{\"a\":1}{\"b\":2}",
         "{\"plan_id\":\"p\",\"plan_id\":\"q\",\"steps\":[],\"answer_spec\":{}}",
         "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"x\",\"args\":{\"$ref\":7},"
         "\"depends_on\":[\"s1\"]}],"
