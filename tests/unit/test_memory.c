@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../support/testalloc.h"
 #include "../support/tmpdir.h"
 #include "agent/memory.h"
 #include "agent/note_text.h"
@@ -619,6 +620,45 @@ static void test_memory__numbers_are_seen_in_every_dress(void **state)
     mk_arena_free(&arena);
 }
 
+/* ---- memory that runs out ---- */
+
+static void test_memory__running_out_of_memory_is_reported(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {"There were 17 events.", "There was 1 event.", NULL};
+    world w;
+    enter(&w);
+    event(&w, "a", "b", 100 * WEEK + 5, "");
+    for (uint64_t n = 1;; n += 3) {
+        testalloc ta;
+        mk_arena arena;
+        mk_note *notes;
+        size_t count;
+        script s = {.model = {.ask = say}, .replies = replies};
+        mk_arena_init(&s.arena, &mk_alloc_default);
+        testalloc_init(&ta);
+        mk_arena_init(&arena, &ta.hook);
+        const mk_memory_build_options options = {.model = &s.model};
+        testalloc_fail(&ta, n, false);
+        mk_code rc = mk_memory_build(w.store, &options, &arena, &w.built, NULL);
+        if (rc == MK_OK)
+            rc = mk_memory_list(w.store, (mk_tt){MK_OPEN_END}, 0, MK_OPEN_END, &arena, &notes, &count, NULL);
+        const bool failed = ta.failures != 0;
+        /* An operator calls the memory of one call that is used up a limit. */
+        if (failed ? rc != MK_E_NOMEM && rc != MK_E_LIMIT : rc != MK_OK)
+            fail_msg("allocation %llu: %s", (unsigned long long)n, mk_code_name(rc));
+        mk_arena_free(&arena);
+        assert_true(testalloc_is_clean(&ta));
+        testalloc_free(&ta);
+        mk_arena_free(&s.arena);
+        if (!failed)
+            break;
+        assert_true(n < 2000);
+        event(&w, "a", "b", 100 * WEEK + 5, ""); /* whatever was written does not stand */
+    }
+    leave(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_memory__a_made_up_number_is_rejected_with_its_reason_and_replaced),
         cmocka_unit_test(test_memory__a_model_that_fails_costs_its_text_only),
         cmocka_unit_test(test_memory__numbers_are_seen_in_every_dress),
+        cmocka_unit_test(test_memory__running_out_of_memory_is_reported),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

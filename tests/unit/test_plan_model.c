@@ -230,8 +230,7 @@ static void test_plan_model__hostile_outputs_are_violations(void **state)
         "\"depends_on\":[\"s1\"]}],"
         "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1\"}}",
         "\xff\xfe", "{\"plan_id\":99999999999999999999999}",
-        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
-        "[[[[[[",
+        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
     };
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         const char *const replies[] = {outputs[i], outputs[i], outputs[i], outputs[i], NULL};
