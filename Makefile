@@ -28,7 +28,7 @@ endif
 
 # --- flags -------------------------------------------------------------------------------------
 
-PKGS = libcrypto libxxhash libzstd zlib libutf8proc libcurl
+PKGS = libcrypto libxxhash libzstd zlib libutf8proc
 CSTD = -std=c17 -D_GNU_SOURCE
 # Warnings are errors (make WERROR= for a compiler that knows new ones), except one that gcc derives from
 # what it happens to inline: it cannot see that a function which failed never returned MK_OK.
@@ -48,7 +48,7 @@ OPT_coverage = -O0 -g -DMK_DEBUG --coverage -fprofile-update=atomic
 
 O = $(BUILD)/$(V)
 CFLAGS_ALL = $(CSTD) $(WARN) $(FP) $(INC) -fPIC -fvisibility=hidden -pthread $(OPT_$(V)) $(ARCH_FLAGS) $(CFLAGS)
-LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lcrypto -lxxhash -lzstd -lz -lutf8proc -lcurl) -lm -pthread
+LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lcrypto -lxxhash -lzstd -lz -lutf8proc) -lm -pthread
 
 # --- sources -----------------------------------------------------------------------------------
 

@@ -1,16 +1,16 @@
 /* fence.h — the one way for text that is not ours into a prompt. Layer: agent.
  *
  * Stored content may be analysed, never obeyed. Whatever is no constant of this program (values, property
- * names, errors, notes, a question, a model's own words) is cleaned and stands between tags that carry a nonce
- * nobody could know when the text was written:
+ * names, errors, notes, a question, a model's own words) is cleaned and stands between tags that carry
+ * a nonce nobody could know when the text was written:
  *
  *     <data-5f0c... kind="card">
  *     {"rel_types":["MSG"]}
  *     </data-5f0c...>
  *
- * Cleaned text has no `<` at all, so no tag begins in it, nor across two fields of it; it is NFKC, so no other
- * character looks like one to a tokenizer that folds; it has no control, format, private or unassigned
- * characters and no line breaks. Source: agent spec, 13 and 17 (O-12); Unicode 15.0, UAX 15. */
+ * Cleaned text has no `<` at all, so no tag begins in it, nor across two fields of it; it is NFKC, so
+ * no other character looks like one to a tokenizer that folds; it has no control, format, private or
+ * unassigned characters and no line breaks. Source: agent spec, 13 and 17 (O-12); Unicode 15.0, UAX 15. */
 #ifndef MK_AGENT_FENCE_H
 #define MK_AGENT_FENCE_H
 

@@ -33,7 +33,8 @@ static void put_json_string(mk_buf *out, const char *text)
 
 /* ---- ranges of integers ----
  * A range is cut where its numbers get another digit in front, until what is left is a common beginning, one
- * digit of a range, and any digits: 27..381 is 2[7-9] | [3-9][0-9] | [1-2][0-9]{2} | 3[0-7][0-9] | 38[0-1]. */
+ * digit of a range, and any digits: 27..381 is 2[7-9] | [3-9][0-9] | [1-2][0-9]{2} | 3[0-7][0-9] |
+ * 38[0-1]. */
 
 static void put_digit(mk_buf *out, unsigned from, unsigned to)
 {
@@ -43,8 +44,8 @@ static void put_digit(mk_buf *out, unsigned from, unsigned to)
         mk_buf_printf(out, "[%u-%u]", from, to);
 }
 
-/* low and high have the same number of digits and agree but for `free` last ones, which are 0s and 9s, and the
- * one before those. */
+/* low and high have the same number of digits and agree but for `free` last ones, which are 0s and 9s,
+ * and the one before those. */
 static void put_block(mk_buf *out, uint64_t low, uint64_t high, unsigned free, uint64_t power, bool *first)
 {
     const uint64_t front = low / power / 10;
@@ -98,7 +99,8 @@ void mk_gbnf__range(mk_buf *out, int64_t min, int64_t max)
 
 /* ---- values ---- */
 
-/* Numbers above `above`, at most `upto`: an integer part between them with any fraction, or the upper bound. */
+/* Numbers above `above`, at most `upto`: an integer part between them with any fraction, or the upper
+ * bound. */
 static void put_bounded(mk_buf *out, const mk_arg *arg)
 {
     const int64_t low = (int64_t)floor(arg->above) + 1;
@@ -220,7 +222,7 @@ void mk_gbnf__terms(mk_buf *out)
     mk_buf_z(out, "char ::= [^\"\\\\\\x00-\\x1F] | \"\\\\\" [\"\\\\/bfnrt]\n"
                   "text ::= \"\\\"\" char+ \"\\\"\"\n"
                   "string ::= \"\\\"\" char* \"\\\"\"\n"
-                  "number ::= \"-\"? (\"0\" | [1-9] [0-9]{0,14}) (\".\" [0-9]{1,9})?\n"
+                  "number ::= \"-\"? (\"0\" | [1-9] [0-9]{0,17}) (\".\" [0-9]{1,9})?\n"
                   "scalar ::= string | number | \"true\" | \"false\"\n"
                   "time ::= ");
     mk_gbnf__range(out, 0, MK_OPEN_END);

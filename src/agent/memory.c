@@ -34,7 +34,8 @@ static bool gather(void *ctx, const mk_node_ref *ref)
     gathering *g = ctx;
     if (!mk_str_starts(mk_view_uid(g->view, ref->uid), MK_STR(UID_PREFIX)))
         return true;
-    g->nomem = mk_grow(g->arena->alloc, (void **)&g->refs, &g->cap, g->count + 1, sizeof *g->refs, NULL) != MK_OK;
+    g->nomem = mk_grow(g->arena->alloc, (void **)&g->refs, &g->cap, g->count + 1, sizeof *g->refs,
+                       NULL) != MK_OK;
     if (!g->nomem)
         g->refs[g->count++] = *ref;
     return !g->nomem;
@@ -230,7 +231,8 @@ static mk_code put_facts(building *b, int64_t t_a, int64_t t_b, mk_buf *out, mk_
         const mk_json *rows = rows_of(payload);
         counts[i] = rows->n == 1 ? integer(&rows->items[0], "value", 0) : 0;
     }
-    MK_TRY(rc, call(b, "burst_detection", "\"target\":{\"kind\":\"edge_event_rate\"}", t_a, t_b, width, &payload,
+    MK_TRY(rc, call(b, "burst_detection", "\"target\":{\"kind\":\"edge_event_rate\"}", t_a, t_b, width,
+                    &payload,
                     err));
     const mk_json *bursts = rows_of(payload);
     mk_buf_z(out, "{\"burst_buckets\":[");
@@ -242,7 +244,8 @@ static mk_code put_facts(building *b, int64_t t_a, int64_t t_b, mk_buf *out, mk_
         MK_TRY(rc, mk_canon_tree(out, b->arena, value, err));
         mk_buf_c(out, '}');
     }
-    mk_buf_printf(out, "],\"n_burst_buckets\":%zu,\"n_events\":%lld,\"n_new_nodes\":%lld,\"t_a\":%lld,\"t_b\":%lld}",
+    mk_buf_printf(out, "],\"n_burst_buckets\":%zu,\"n_events\":%lld,\"n_new_nodes\":%lld,\"t_a\":%lld,"
+                       "\"t_b\":%lld}",
                   bursts->n < BURSTS_MAX ? bursts->n : (size_t)BURSTS_MAX, (long long)counts[0],
                   (long long)counts[1], (long long)t_a, (long long)t_b);
     rc = mk_buf_done(out, err);
@@ -336,7 +339,8 @@ static mk_code flush(building *b, mk_err *err)
 }
 
 /* Canonical properties of a note. */
-static mk_code note_props(const building *b, mk_str facts, mk_str text, bool by_model, mk_str *out, mk_err *err)
+static mk_code note_props(const building *b, mk_str facts, mk_str text, bool by_model, mk_str *out,
+                          mk_err *err)
 {
     mk_buf props;
     mk_buf_init(&props, b->arena->alloc);
@@ -375,8 +379,10 @@ static mk_code write_note(building *b, int64_t t_a, int64_t t_b, mk_err *err)
     MK_TRY(rc, note_props(b, mk_buf_view(&facts), mk_buf_view(&text), by_model, &props, err));
     const int n = snprintf(uid, sizeof uid, UID_PREFIX "%lld:%lld", (long long)(t_b - t_a), (long long)t_a);
     const mk_str kept = mk_arena_copy(b->arena, (mk_str){uid, (size_t)n});
-    b->ops[b->op_count++] = (mk_op){.kind = MK_OP_ASSERT_NODE, .uid = kept, .label = MK_STR(LABEL), .props = props,
-                                    .vt_s = t_a, .vt_e = t_b, .source = MK_STR("memory"), .provenance_null = true};
+    b->ops[b->op_count++] = (mk_op){.kind = MK_OP_ASSERT_NODE, .uid = kept, .label = MK_STR(LABEL),
+                                    .props = props,
+                                    .vt_s = t_a, .vt_e = t_b, .source = MK_STR("memory"),
+                                    .provenance_null = true};
     if (kept.p == NULL)
         rc = mk_fail_nomem(err);
     else if (b->op_count == BATCH_NOTES)

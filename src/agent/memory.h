@@ -1,9 +1,9 @@
 /* memory.h — notes about windows of time: the evolution memory. Layer: agent.
  *
  * A note holds facts that operators computed about one window, and a sentence made of them. Windows are seven
- * days long and begin at multiples of seven days since the epoch, so that they never move. A note is an ordinary
- * node version on the reserved identity `mn:window:<stride>:<t_a>`, valid over its window, and says as of which
- * transaction time its numbers were computed.
+ * days long and begin at multiples of seven days since the epoch, so that they never move. A note is an
+ * ordinary node version on the reserved identity `mn:window:<stride>:<t_a>`, valid over its window, and
+ * says as of which transaction time its numbers were computed.
  *
  * A note stands as long as nothing that was written since changes what is believed about its window. That is
  * found out when notes are read, by comparing versions; so it holds on every write path, replay included,
@@ -49,8 +49,9 @@ typedef struct mk_memory_built {
 } mk_memory_built;
 
 /* Writes the notes that are missing or stale; those that stand are left alone.
- * Errors: MK_E_LIMIT for more than MK_MEMORY_WINDOWS_MAX windows, naming a range that passes; MK_E_STATE for a
- * reader; MK_E_CANCELLED; what operators and the store report. A model that fails costs its text only. */
+ * Errors: MK_E_LIMIT for more than MK_MEMORY_WINDOWS_MAX windows, naming a range that passes;
+ * MK_E_STATE for a reader; MK_E_CANCELLED; what operators and the store report. A model that fails
+ * costs its text only. */
 MK_CHECK mk_code mk_memory_build(mk_store *store, const mk_memory_build_options *options, mk_arena *arena,
                                  mk_memory_built *out, mk_err *err);
 

@@ -2,9 +2,9 @@
  *
  * What was believed about a window at time T0 and is at T1 differ by two sets of versions: those whose belief
  * ended in between, and those whose belief began in between and has not ended. Versions that both sides share
- * need not be looked at. A write elsewhere on the time line rewrites a long version in parts (store spec, 7.2);
- * seen through the window the parts are as the whole was. So both sets are clipped to the window and compared
- * as multisets of hashes, and a note stands when they are equal.
+ * need not be looked at. A write elsewhere on the time line rewrites a long version in parts (store
+ * spec, 7.2); seen through the window the parts are as the whole was. So both sets are clipped to the
+ * window and compared as multisets of hashes, and a note stands when they are equal.
  *
  * A first appearance depends on what lies before the window, so of nodes it also counts whether an entity had
  * a version before. Source: agent spec, 14. */

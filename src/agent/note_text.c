@@ -105,7 +105,8 @@ static bool check_number(const checking *c, size_t *at)
     char token[TOKEN_MAX];
     size_t n = 0;
     int64_t i = 0;
-    const bool minus = start > 0 && (s.p[start - 1] == '-' || (start >= 3 && memcmp(s.p + start - 3, "\xe2\x88\x92", 3) == 0));
+    const bool minus = start > 0 && (s.p[start - 1] == '-' ||
+                                     (start >= 3 && memcmp(s.p + start - 3, "\xe2\x88\x92", 3) == 0));
     if (minus)
         token[n++] = '-';
     const size_t integer = take_integer(s, at, token, &n);
@@ -114,7 +115,8 @@ static bool check_number(const checking *c, size_t *at)
     const size_t end = *at;
     const mk_str shown = {s.p + start, end - start};
     const size_t next = end < s.n && s.p[end] == ' ' ? end + 1 : end;
-    const bool glued = (start > 0 && is_letter(s.p[start - 1])) || (end < s.n && (is_letter(s.p[end]) || is_digit(s.p[end])));
+    const bool glued = (start > 0 && is_letter(s.p[start - 1])) ||
+                       (end < s.n && (is_letter(s.p[end]) || is_digit(s.p[end])));
     if (integer == 0)
         return refuse(c, "a number too long to be a fact", shown);
     if (glued || (next < s.n && s.p[next] == '%'))

@@ -42,7 +42,8 @@ static mk_str drop_thoughts(mk_str text, mk_arena *arena)
     return (mk_str){p, p != NULL ? n : 0};
 }
 
-/* The inside of the fence at `at`, without its language; *end is behind the fence. False when it does not close. */
+/* The inside of the fence at `at`, without its language; *end is behind the fence. False when it does
+ * not close. */
 static bool inside_fence(mk_str text, size_t at, mk_str *inside, size_t *end)
 {
     const mk_str ticks = MK_STR("```");

@@ -64,7 +64,8 @@ void mk_plan_model_close(mk_plan_model *planner)
 static void tell(const mk_plan_model *planner, bool rejected)
 {
     const mk_plan_report *report = &planner->result.report;
-    const mk_str detail = rejected && report->violation_count != 0 ? report->violations[0].message : MK_STR("");
+    const mk_str detail = rejected && report->violation_count != 0 ? report->violations[0].message
+                          : MK_STR("");
     if (planner->options->event != NULL)
         planner->options->event(planner->options->event_ctx, planner->result.attempts, rejected, detail);
 }
@@ -132,7 +133,8 @@ out:
 static mk_code go_back(mk_plan_model *planner, mk_str errors, mk_err *err)
 {
     planner->prompt.user.n = planner->base_size;
-    return mk_prompt_rejected(&planner->prompt, planner->last, errors, mk_prompt_cue_plan, planner->arena, err);
+    return mk_prompt_rejected(&planner->prompt, planner->last, errors, mk_prompt_cue_plan, planner->arena,
+                              err);
 }
 
 static mk_code copy_record(mk_plan_model *planner, mk_err *err)
@@ -180,7 +182,8 @@ static bool is_repairable(const mk_json *error)
 }
 
 /* *failed counts steps that did not succeed, *put those whose error was put. */
-static mk_code put_step_errors(const mk_json *steps, mk_arena *arena, mk_buf *out, size_t *failed, size_t *put,
+static mk_code put_step_errors(const mk_json *steps, mk_arena *arena, mk_buf *out, size_t *failed,
+                               size_t *put,
                                mk_err *err)
 {
     mk_code rc = MK_OK;

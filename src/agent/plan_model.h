@@ -1,8 +1,9 @@
 /* plan_model.h — the planner that asks a model. Layer: agent.
  *
  * A conversation: the first attempt, then repairs, each told what was wrong with the one before. Static
- * violations and errors of a run share one budget. The model is given the plan's JSON Schema and grammar; what
- * it wrote is read as if nobody had. Source: agent spec, 10.4, 10.5, 17 (O-17), 18.6, 18.14. */
+ * violations and errors of a run share one budget. The model is given the plan's JSON Schema and
+ * grammar; what it wrote is read as if nobody had. Source: agent spec, 10.4, 10.5, 17 (O-17), 18.6,
+ * 18.14. */
 #ifndef MK_AGENT_PLAN_MODEL_H
 #define MK_AGENT_PLAN_MODEL_H
 

@@ -131,7 +131,8 @@ static void put_plan(mk_buf *out)
     mk_buf_z(out, "{\"$defs\":{\"id\":{\"pattern\":\"^s[0-9]{1,3}$\",\"type\":\"string\"},\"ref\":"
                   "{\"additionalProperties\":false,\"properties\":{\"$ref\":{\"pattern\":"
                   "\"^s[0-9]{1,3}([.][A-Za-z_][A-Za-z0-9_]*([[]([0-9]+|[*])[]])?)+$\",\"type\":\"string\"}},"
-                  "\"required\":[\"$ref\"],\"type\":\"object\"}},\"additionalProperties\":false,\"properties\":{"
+                  "\"required\":[\"$ref\"],\"type\":\"object\"}},\"additionalProperties\":false,"
+                  "\"properties\":{"
                   "\"answer_spec\":{\"additionalProperties\":false,\"properties\":{\"from\":{\"pattern\":"
                   "\"^s[0-9]{1,3}([.][A-Za-z_][A-Za-z0-9_]*([[]([0-9]+|[*])[]])?)*$\",\"type\":\"string\"},"
                   "\"kind\":{\"enum\":[");
@@ -140,14 +141,16 @@ static void put_plan(mk_buf *out)
             mk_buf_c(out, ',');
         mk_canon_string(out, mk_str_of(mk_answer_kind_name((mk_answer_kind)kind)));
     }
-    mk_buf_z(out, "]}},\"required\":[\"kind\",\"from\"],\"type\":\"object\"},\"plan_id\":{\"minLength\":1,\"type\":"
+    mk_buf_z(out, "]}},\"required\":[\"kind\",\"from\"],\"type\":\"object\"},\"plan_id\":"
+                  "{\"minLength\":1,\"type\":"
                   "\"string\"},\"question\":{\"type\":\"string\"},\"steps\":{\"items\":{\"anyOf\":[");
     for (size_t i = 0; i < count; i++) {
         if (i != 0)
             mk_buf_c(out, ',');
         put_step(out, ops[i]);
     }
-    mk_buf_printf(out, "]},\"maxItems\":%d,\"minItems\":1,\"type\":\"array\"}},\"required\":[\"plan_id\",\"steps\","
+    mk_buf_printf(out, "]},\"maxItems\":%d,\"minItems\":1,\"type\":\"array\"}},\"required\":"
+                       "[\"plan_id\",\"steps\","
                        "\"answer_spec\"],\"type\":\"object\"}",
                   MK_PLAN_STEPS_MAX);
 }

@@ -93,13 +93,15 @@ static mk_code try_model(reporting *r, bool *good, mk_err *err)
     if (!*good && faults.n == 0)
         mk_buf_z(&faults, "{\"error\":\"E_ANSWER\",\"message\":\"nothing of it can be said\"}");
     if (!*good)
-        rc = mk_prompt_rejected(&r->prompt, reply.text, mk_buf_view(&faults), mk_prompt_cue_answer, r->arena, err);
+        rc = mk_prompt_rejected(&r->prompt, reply.text, mk_buf_view(&faults), mk_prompt_cue_answer,
+                                r->arena, err);
 out:
     mk_buf_free(&faults);
     return rc;
 }
 
-static mk_code ask_model(reporting *r, mk_str question, const mk_json *trace, mk_objects *objects, mk_err *err)
+static mk_code ask_model(reporting *r, mk_str question, const mk_json *trace, mk_objects *objects,
+                         mk_err *err)
 {
     bool good = false;
     mk_code rc;

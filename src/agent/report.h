@@ -1,7 +1,7 @@
 /* report.h — the reporter: from a trace to an answer object. Layer: agent.
  *
- * A model may write it; what it writes counts only as far as the claim verifier and the gate let it. After two
- * attempts that do not, the mechanical answer is taken, which always verifies.
+ * A model may write it; what it writes counts only as far as the claim verifier and the gate let it.
+ * After two attempts that do not, the mechanical answer is taken, which always verifies.
  * Source: agent spec, 11.2, 11.4; decisions.md 5. */
 #ifndef MK_AGENT_REPORT_H
 #define MK_AGENT_REPORT_H

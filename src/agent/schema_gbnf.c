@@ -1,8 +1,9 @@
 /* schema_gbnf.c — the grammar of chains of steps. See schema_gbnf.h. Layer: agent.
  *
- * A state is what a step leaves behind: an operator's result, the rows that were filtered or ranked, a number.
- * It knows the paths that lead into it, each with its type. For every place in the chain and every state there
- * is a rule for what may follow: the end, with an answer taken from this state, or a step that reads it. */
+ * A state is what a step leaves behind: an operator's result, the rows that were filtered or ranked, a
+ * number. It knows the paths that lead into it, each with its type. For every place in the chain and
+ * every state there is a rule for what may follow: the end, with an answer taken from this state, or a
+ * step that reads it. */
 #include "agent/schema_gbnf.h"
 
 #include <stdio.h>
@@ -22,6 +23,7 @@ typedef enum path_type {
     PATH_UID,      /* one identifier */
     PATH_UIDS,     /* a list of identifiers */
     PATH_ROWS,     /* a list of objects */
+    PATH_LIST,     /* a list of objects whose members the arguments decide */
     PATH_INTERVAL, /* an object with t_a and t_b */
 } path_type;
 
@@ -55,7 +57,8 @@ static bool is_identifier(const char *name)
     return strcmp(name, "uid") == 0 || strcmp(name, "src") == 0 || strcmp(name, "dst") == 0;
 }
 
-static void add_path(state *s, path_type type, const mk_field *row, const char *a, const char *b, const char *c)
+static void add_path(state *s, path_type type, const mk_field *row, const char *a, const char *b,
+                     const char *c)
 {
     if (s->path_count == PATHS_MAX)
         return; /* the language gets smaller, nothing else */
@@ -111,6 +114,8 @@ static void add_list(state *s, const char *name, const mk_field *item)
         add_path(s, PATH_UIDS, NULL, name, "", "");
         return;
     }
+    if (item->type == MK_FIELD_OBJECT && item->members == NULL)
+        add_path(s, PATH_LIST, NULL, name, "", "");
     if (item->type != MK_FIELD_OBJECT || item->members == NULL)
         return;
     add_path(s, PATH_ROWS, item, name, "", "");
@@ -125,13 +130,11 @@ static void add_list(state *s, const char *name, const mk_field *item)
     }
 }
 
-/* Whether a field that may be absent is there: include_edges brings edges and edges_truncated. */
+/* Whether a field that may be absent is there. */
 static bool is_there(const state *s, const mk_field *field)
 {
-    if (!field->optional)
-        return true;
-    return s->switched != NULL &&
-           strncmp(field->name, s->switched->name + 8, strlen(s->switched->name + 8)) == 0;
+    return !field->optional || (s->switched != NULL && field->when != NULL &&
+                                strcmp(field->when, s->switched->name) == 0);
 }
 
 static void add_fields(grammar *g, state *s, const mk_field *fields)
@@ -170,6 +173,15 @@ static void add_operator(grammar *g, const mk_operator *op, const mk_arg *switch
     add_fields(g, s, op->fields);
 }
 
+/* A flag that some field waits for. */
+static bool brings_fields(const mk_operator *op, const mk_arg *flag)
+{
+    for (const mk_field *f = op->fields; f->name != NULL; f++)
+        if (f->optional && f->when != NULL && strcmp(f->when, flag->name) == 0)
+            return true;
+    return false;
+}
+
 /* compute has variants instead: what it returns is in the states of rows and numbers. */
 static void add_states(grammar *g)
 {
@@ -180,7 +192,7 @@ static void add_states(grammar *g)
             continue;
         add_operator(g, ops[i], NULL);
         for (const mk_arg *arg = ops[i]->args; arg->name != NULL; arg++)
-            if (arg->type == MK_ARG_BOOLEAN && strncmp(arg->name, "include_", 8) == 0)
+            if (arg->type == MK_ARG_BOOLEAN && brings_fields(ops[i], arg))
                 add_operator(g, ops[i], arg);
     }
     for (size_t i = 0; i < g->row_count; i++) {
@@ -224,7 +236,8 @@ static bool fits(const mk_arg *arg, path_type *type)
     if (arg->type == MK_ARG_STRING && is_identifier(arg->name))
         *type = PATH_UID;
     else if (arg->type == MK_ARG_LIST && arg->item != NULL && arg->item->type == MK_ARG_STRING &&
-             (strcmp(arg->name, "seeds") == 0 || strcmp(arg->name, "node_filter") == 0))
+             (strcmp(arg->name, "seeds") == 0 || strcmp(arg->name, "node_filter") == 0 ||
+              strcmp(arg->name, "uids") == 0))
         *type = PATH_UIDS;
     else if (arg->type == MK_ARG_TIMESTAMP && strcmp(arg->name, "as_of_tt") != 0)
         *type = PATH_TIME;
@@ -233,7 +246,8 @@ static bool fits(const mk_arg *arg, path_type *type)
     return true;
 }
 
-static const char *const type_names[] = {"count", "number", "time", "text", "uid", "uids", "rows", "interval"};
+static const char *const type_names[] = {
+    [PATH_TIME] = "time", [PATH_UID] = "uid", [PATH_UIDS] = "uids"};
 
 /* `ref-2-7-uid ::= "{\"$ref\":\"s2." ("rows[0].uid" | ...) "\"}"` for each type that an argument takes. */
 static void put_ref_rules(grammar *g, size_t step, size_t n)
@@ -244,7 +258,8 @@ static void put_ref_rules(grammar *g, size_t step, size_t n)
         bool first = true;
         if (!has_type(s, types[t]))
             continue;
-        mk_buf_printf(g->out, "ref-%zu-%zu-%s ::= \"{\\\"$ref\\\":\\\"s%zu.\" (", step, n, type_names[types[t]],
+        mk_buf_printf(g->out, "ref-%zu-%zu-%s ::= \"{\\\"$ref\\\":\\\"s%zu.\" (", step, n,
+                      type_names[types[t]],
                       step);
         for (size_t i = 0; i < s->path_count; i++) {
             if (s->paths[i].type != types[t])
@@ -257,78 +272,144 @@ static void put_ref_rules(grammar *g, size_t step, size_t n)
     }
 }
 
-static void put_ref(mk_buf *out, size_t step, const char *text)
+/* ---- arguments ---- */
+
+/* Whether an argument, or a member of one that is an object, takes references to identifiers or times. Times
+ * inside of objects are left out: a window is what the question says. */
+static bool takes_refs(const mk_arg *arg)
 {
-    mk_buf_printf(out, "\"{\\\"$ref\\\":\\\"s%zu.%s\\\"}\"", step, text);
+    path_type type;
+    if (fits(arg, &type))
+        return true;
+    for (const mk_arg *m = arg->type == MK_ARG_OBJECT ? arg->members : NULL; m != NULL && m->name != NULL;
+         m++)
+        if (fits(m, &type) && type != PATH_TIME)
+            return true;
+    return false;
 }
 
-/* ---- arguments ---- */
+/* `value-7-2`: the literal values of argument 2 of state 7's operator. */
+static void put_value_rules(grammar *g, size_t n)
+{
+    const mk_arg *args = g->states[n].op->args;
+    for (size_t i = 0; args[i].name != NULL; i++) {
+        mk_buf_printf(g->out, "value-%zu-%zu ::= ", n, i);
+        mk_gbnf__value(g->out, &args[i]);
+        mk_buf_c(g->out, '\n');
+    }
+}
 
 /* The arguments that no reference can stand in for and nobody must give, once for each operator. */
 static void put_optional_rule(grammar *g, size_t n)
 {
     const state *s = &g->states[n];
-    path_type type;
     mk_buf_printf(g->out, "optional-%zu ::=", n);
-    for (const mk_arg *arg = s->op->args; arg->name != NULL; arg++) {
-        if (arg->required || fits(arg, &type))
+    for (size_t i = 0; s->op->args[i].name != NULL; i++) {
+        const mk_arg *arg = &s->op->args[i];
+        if (arg->required || takes_refs(arg))
             continue;
-        if (s->switched == arg) {
-            mk_buf_z(g->out, " \",\" ");
-            mk_gbnf__key(g->out, arg->name);
-            mk_buf_z(g->out, "\"true\"");
-            continue;
-        }
-        mk_buf_z(g->out, " (\",\" ");
+        mk_buf_z(g->out, s->switched == arg ? " \",\" " : " (\",\" ");
         mk_gbnf__key(g->out, arg->name);
-        mk_gbnf__value(g->out, arg);
-        mk_buf_z(g->out, ")?");
+        if (s->switched == arg)
+            mk_buf_z(g->out, "\"true\"");
+        else
+            mk_buf_printf(g->out, "value-%zu-%zu)?", n, i);
     }
     mk_buf_z(g->out, " \"}\"\n");
 }
 
-/* A value, or a reference into state `from` of the step before (SIZE_MAX: none). */
-static void put_hole(grammar *g, const mk_arg *arg, size_t step, size_t from)
+/* Whether state `from` has what an argument, or a member of it, may refer to. */
+static bool can_refer(const grammar *g, const mk_arg *arg, size_t from)
 {
     path_type type;
-    const bool open = from != SIZE_MAX && fits(arg, &type) && has_type(&g->states[from], type);
-    if (open)
+    if (from == SIZE_MAX)
+        return false;
+    if (fits(arg, &type))
+        return has_type(&g->states[from], type);
+    for (const mk_arg *m = arg->type == MK_ARG_OBJECT ? arg->members : NULL; m != NULL && m->name != NULL;
+         m++)
+        if (fits(m, &type) && type != PATH_TIME && has_type(&g->states[from], type))
+            return true;
+    return false;
+}
+
+/* One member of an object: `"name":` and a reference, or a literal value. */
+static void put_member(grammar *g, const mk_arg *member, size_t step, size_t from)
+{
+    path_type type;
+    mk_gbnf__key(g->out, member->name);
+    const bool refers = fits(member, &type) && type != PATH_TIME && has_type(&g->states[from], type);
+    if (refers)
         mk_buf_printf(g->out, "(ref-%zu-%zu-%s | ", step, from, type_names[type]);
-    mk_gbnf__value(g->out, arg);
-    if (open)
+    mk_gbnf__value(g->out, member);
+    if (refers)
         mk_buf_c(g->out, ')');
+}
+
+/* An object with at least one member; which ones are optional is as in mk_gbnf__value. */
+static void put_open_object(grammar *g, const mk_arg *arg, size_t step, size_t from)
+{
+    bool first = true;
+    mk_buf_z(g->out, "\"{\" ");
+    for (int pass = 0; pass < 2; pass++) {
+        for (const mk_arg *m = arg->members; m->name != NULL; m++) {
+            if (m->required != (pass == 0) || (pass == 1 && first))
+                continue;
+            mk_buf_z(g->out, pass ? "(\",\" " : first ? "" : "\",\" ");
+            put_member(g, m, step, from);
+            mk_buf_z(g->out, pass ? ")? " : " ");
+            first = first && pass == 1;
+        }
+    }
+    for (const mk_arg *m = arg->members; first && m->name != NULL; m++) {
+        mk_buf_z(g->out, m == arg->members ? "(" : " | ");
+        put_member(g, m, step, from);
+    }
+    mk_buf_z(g->out, first ? ") \"}\"" : "\"}\"");
+}
+
+/* A literal value, or a reference into state `from` of the step before (SIZE_MAX: none). */
+static void put_hole(grammar *g, size_t n, size_t i, size_t step, size_t from)
+{
+    const mk_arg *arg = &g->states[n].op->args[i];
+    path_type type;
+    if (!can_refer(g, arg, from)) {
+        mk_buf_printf(g->out, "value-%zu-%zu", n, i);
+    } else if (fits(arg, &type)) {
+        mk_buf_printf(g->out, "(ref-%zu-%zu-%s | value-%zu-%zu)", step, from, type_names[type], n, i);
+    } else {
+        mk_buf_c(g->out, '(');
+        put_open_object(g, arg, step, from);
+        mk_buf_printf(g->out, " | value-%zu-%zu)", n, i);
+    }
 }
 
 static void put_args(grammar *g, size_t n, size_t step, size_t from)
 {
-    const mk_operator *op = g->states[n].op;
-    path_type type;
+    const mk_arg *args = g->states[n].op->args;
     bool first = true;
-    for (const mk_arg *arg = op->args; arg->name != NULL; arg++) {
-        if (!arg->required)
+    for (size_t i = 0; args[i].name != NULL; i++) {
+        if (!args[i].required)
             continue;
         mk_buf_z(g->out, first ? "\"{\" " : " \",\" ");
-        mk_gbnf__key(g->out, arg->name);
-        put_hole(g, arg, step, from);
+        mk_gbnf__key(g->out, args[i].name);
+        put_hole(g, n, i, step, from);
         first = false;
     }
-    for (const mk_arg *arg = op->args; arg->name != NULL; arg++) {
-        if (arg->required || !fits(arg, &type))
+    for (size_t i = 0; args[i].name != NULL; i++) {
+        if (args[i].required || !takes_refs(&args[i]))
             continue;
         mk_buf_z(g->out, " (\",\" ");
-        mk_gbnf__key(g->out, arg->name);
-        put_hole(g, arg, step, from);
+        mk_gbnf__key(g->out, args[i].name);
+        put_hole(g, n, i, step, from);
         mk_buf_z(g->out, ")?");
     }
     mk_buf_printf(g->out, " optional-%zu", n);
 }
 
-/* ---- steps ---- */
-
-static void open_step(grammar *g, size_t step, const char *op)
-{
-    mk_buf_printf(g->out, "\"{\\\"id\\\":\\\"s%zu\\\",\\\"op\\\":\\\"%s\\\",\\\"args\\\":\" ", step, op);
-}
+/* ---- steps ----
+ * What steps have in common at their beginning is written once, so that a server that walks all
+ * alternatives at once has few to walk. */
 
 /* Ends a step and goes on in state `next`. `reads`: it depends on the step before. */
 static void close_step(grammar *g, size_t step, bool reads, size_t next)
@@ -339,19 +420,23 @@ static void close_step(grammar *g, size_t step, bool reads, size_t next)
         mk_buf_printf(g->out, " \",\\\"depends_on\\\":[]}\" after-%zu-%zu", step, next);
 }
 
-/* `step-2-7 ::= ...`: operators that read nothing. */
+static void put_operator_name(grammar *g, const char *name, const char *before)
+{
+    mk_buf_printf(g->out, "%s\"%s\\\",\\\"args\\\":\" ", before, name);
+}
+
+/* `fresh-2`: from the name of an operator on, steps that read nothing. */
 static void put_fresh_rule(grammar *g, size_t step)
 {
-    bool first = true;
+    const char *before = "";
     mk_buf_printf(g->out, "fresh-%zu ::= ", step);
     for (size_t n = 0; n < g->count; n++) {
         if (g->states[n].op == NULL)
             continue;
-        mk_buf_z(g->out, first ? "" : " | ");
-        open_step(g, step, g->states[n].op->name);
+        put_operator_name(g, g->states[n].op->name, before);
         mk_buf_printf(g->out, "args-%zu", n);
         close_step(g, step, false, n);
-        first = false;
+        before = " | ";
     }
     mk_buf_c(g->out, '\n');
 }
@@ -359,12 +444,13 @@ static void put_fresh_rule(grammar *g, size_t step)
 /* Whether some argument of the operator of state n can be a reference into state `from`. */
 static bool can_read(const grammar *g, size_t n, size_t from)
 {
-    path_type type;
     for (const mk_arg *arg = g->states[n].op->args; arg->name != NULL; arg++)
-        if (fits(arg, &type) && has_type(&g->states[from], type))
+        if (can_refer(g, arg, from))
             return true;
     return false;
 }
+
+/* ---- compute ---- */
 
 /* Whether rows can be computed with by this member: any scalar, or only a number or a time. */
 static bool is_usable(const mk_field *member, bool numeric)
@@ -382,89 +468,112 @@ static bool has_members(const mk_field *row, bool numeric)
     return false;
 }
 
-/* Their names as JSON strings. */
-static void put_member_names(mk_buf *out, const mk_field *row, bool numeric)
+/* `numeric-3` and `member-3`: names of members of the rows of kind 3, as JSON strings. */
+static void put_member_rules(grammar *g, size_t kind)
 {
-    const char *before = "(";
-    for (const mk_field *m = row->members; m->name != NULL; m++) {
-        if (!is_usable(m, numeric))
+    for (int numeric = 0; numeric < 2; numeric++) {
+        const char *before = "";
+        if (!has_members(g->rows[kind], numeric))
             continue;
-        mk_buf_printf(out, "%s\"\\\"%s\\\"\"", before, m->name);
-        before = " | ";
-    }
-    mk_buf_c(out, ')');
-}
-
-static void open_compute(grammar *g, size_t step, const char *fns)
-{
-    mk_buf_z(g->out, " | ");
-    open_step(g, step, "compute");
-    mk_buf_printf(g->out, "\"{\\\"fn\\\":\" %s ", fns);
-}
-
-/* What compute can do with a list at `p`. */
-static void put_list_steps(grammar *g, size_t step, const path *p)
-{
-    open_compute(g, step, "\"\\\"count\\\"\" \",\\\"input\\\":\"");
-    put_ref(g->out, step - 1, p->text);
-    mk_buf_z(g->out, " \"}\"");
-    close_step(g, step, true, g->counted);
-    const size_t next = p->type == PATH_ROWS ? state_of_rows(g, p->row) : g->count;
-    if (next == g->count)
-        return;
-    if (has_members(p->row, true)) {
-        open_compute(g, step, "(\"\\\"sum\\\"\" | \"\\\"min\\\"\" | \"\\\"max\\\"\" | \"\\\"mean\\\"\" | "
-                              "\"\\\"median\\\"\") \",\\\"input\\\":\"");
-        put_ref(g->out, step - 1, p->text);
-        mk_buf_z(g->out, " \",\\\"field\\\":\" ");
-        put_member_names(g->out, p->row, true);
-        mk_buf_z(g->out, " \"}\"");
-        close_step(g, step, true, g->computed);
-        open_compute(g, step, "\"\\\"topk\\\"\" \",\\\"input\\\":\"");
-        put_ref(g->out, step - 1, p->text);
-        mk_buf_z(g->out, " \",\\\"field\\\":\" ");
-        put_member_names(g->out, p->row, true);
-        mk_buf_z(g->out, " ranking");
-        close_step(g, step, true, next);
-    }
-    if (has_members(p->row, false)) {
-        open_compute(g, step, "\"\\\"filter\\\"\" \",\\\"input\\\":\"");
-        put_ref(g->out, step - 1, p->text);
-        mk_buf_z(g->out, " \",\\\"field\\\":\" ");
-        put_member_names(g->out, p->row, false);
-        mk_buf_z(g->out, " condition");
-        close_step(g, step, true, next);
+        mk_buf_printf(g->out, "%s-%zu ::= ", numeric ? "numeric" : "member", kind);
+        for (const mk_field *m = g->rows[kind]->members; m->name != NULL; m++) {
+            if (!is_usable(m, numeric))
+                continue;
+            mk_buf_printf(g->out, "%s\"\\\"%s\\\"\"", before, m->name);
+            before = " | ";
+        }
+        mk_buf_c(g->out, '\n');
     }
 }
 
-/* A number compared with one that the plan gives. */
-static void put_number_steps(grammar *g, size_t step, const path *p)
+static size_t kind_of_row(const grammar *g, const mk_field *row)
 {
-    open_compute(g, step, "(\"\\\"diff\\\"\" | \"\\\"ratio\\\"\" | \"\\\"percent\\\"\") \",\\\"x\\\":\"");
-    put_ref(g->out, step - 1, p->text);
-    mk_buf_z(g->out, " \",\\\"y\\\":\" number \"}\"");
-    close_step(g, step, true, g->computed);
+    size_t kind = 0;
+    while (kind < g->row_count && g->rows[kind] != row)
+        kind++;
+    return kind;
 }
 
-/* `next-1-7`: what step 2 may be when step 1 left state 7. */
-static void put_next_rule(grammar *g, size_t step, size_t from)
+/* `fn","input":{"$ref":"s1.` and the paths of these types, as alternatives, up to the end of the step. */
+static void put_reduction(grammar *g, size_t step, size_t from, const char *fns, const char *arg,
+                          unsigned types, const char *rest, size_t next)
 {
     const state *s = &g->states[from];
+    const char *before = "";
+    for (size_t i = 0; i < s->path_count; i++) {
+        if ((types >> s->paths[i].type & 1) == 0)
+            continue;
+        if (before[0] == '\0')
+            mk_buf_printf(g->out, " | %s \"\\\",\\\"%s\\\":{\\\"$ref\\\":\\\"s%zu.\" (", fns, arg, step - 1);
+        mk_buf_z(g->out, before);
+        mk_gbnf__quote(g->out, s->paths[i].text);
+        before = " | ";
+    }
+    if (before[0] == '\0')
+        return;
+    mk_buf_printf(g->out, ") \"\\\"}\" %s", rest);
+    close_step(g, step, true, next);
+}
+
+/* Functions over the rows at one path that name a member of them. */
+static void put_row_functions(grammar *g, size_t step, const path *p)
+{
+    static const struct {
+        const char *fns;
+        bool numeric, keeps; /* keeps: the result is rows again */
+        const char *rest;
+    } list[] = {{"(\"sum\" | \"min\" | \"max\" | \"mean\" | \"median\")", true, false, "\"}\""},
+                {"\"topk\"", true, true, "ranking"},
+                {"\"filter\"", false, true, "condition"}};
+    const size_t kind = kind_of_row(g, p->row);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        const size_t next = list[i].keeps ? state_of_rows(g, p->row) : g->computed;
+        if (kind == g->row_count || next == g->count || !has_members(p->row, list[i].numeric))
+            continue;
+        mk_buf_printf(g->out,
+                      " | %s \"\\\",\\\"input\\\":{\\\"$ref\\\":\\\"s%zu.%s\\\"},\\\"field\\\":\" %s-%zu %s",
+                      list[i].fns, step - 1, p->text, list[i].numeric ? "numeric"
+                          : "member", kind, list[i].rest);
+        close_step(g, step, true, next);
+    }
+}
+
+/* Every function that has something to read in state `from`; the first alternative has none before it. */
+static void put_compute(grammar *g, size_t step, size_t from)
+{
+    const state *s = &g->states[from];
+    const unsigned lists = 1u << PATH_ROWS | 1u << PATH_LIST | 1u << PATH_UIDS;
+    const unsigned numbers = 1u << PATH_COUNT | 1u << PATH_NUMBER;
+    const size_t start = g->out->n;
+    put_reduction(g, step, from, "\"count\"", "input", lists, "\"}\"", g->counted);
+    for (size_t i = 0; i < s->path_count; i++)
+        if (s->paths[i].type == PATH_ROWS)
+            put_row_functions(g, step, &s->paths[i]);
+    put_reduction(g, step, from, "(\"diff\" | \"ratio\" | \"percent\")", "x", numbers,
+                  "\",\\\"y\\\":\" number \"}\"", g->computed);
+    if (g->out->n > start && !g->out->failed)
+        memcpy(g->out->p + start, "  ", 2); /* the bar before the first */
+}
+
+/* `next-1-7`: what step 2 may be when step 1 left state 7, from the name of its operator on. */
+static void put_next_rule(grammar *g, size_t step, size_t from)
+{
     mk_buf_printf(g->out, "next-%zu-%zu ::= fresh-%zu", step, from, step + 1);
     for (size_t n = 0; n < g->count; n++) {
         if (g->states[n].op == NULL || !can_read(g, n, from))
             continue;
-        mk_buf_z(g->out, " | ");
-        open_step(g, step + 1, g->states[n].op->name);
+        put_operator_name(g, g->states[n].op->name, " | ");
         put_args(g, n, step, from);
         close_step(g, step + 1, true, n);
     }
-    for (size_t i = 0; i < s->path_count; i++) {
-        if (s->paths[i].type == PATH_ROWS || s->paths[i].type == PATH_UIDS)
-            put_list_steps(g, step + 1, &s->paths[i]);
-        else if (s->paths[i].type == PATH_COUNT || s->paths[i].type == PATH_NUMBER)
-            put_number_steps(g, step + 1, &s->paths[i]);
-    }
+    const size_t before = g->out->n;
+    mk_buf_z(g->out, " | \"compute\\\",\\\"args\\\":{\\\"fn\\\":\\\"\" (");
+    const size_t start = g->out->n;
+    put_compute(g, step + 1, from);
+    if (g->out->n > start)
+        mk_buf_c(g->out, ')');
+    else
+        g->out->n = before; /* there is nothing to compute with */
     mk_buf_c(g->out, '\n');
 }
 
@@ -478,6 +587,8 @@ static const char *kinds_of(const path *p)
         return "(\"count\" | \"value\")";
     case PATH_UIDS:
         return "\"entity_set\"";
+    case PATH_LIST:
+        return "\"series\"";
     case PATH_ROWS:
         return has_member(p->row, "edges") ? "\"paths\""
                : has_member(p->row, "uid") || has_member(p->row, "src") ? "(\"entity_set\" | \"series\")"
@@ -494,11 +605,13 @@ static void put_after_rule(grammar *g, size_t step, size_t n)
     const state *s = &g->states[n];
     mk_buf_printf(g->out, "after-%zu-%zu ::= \"],\\\"answer_spec\\\":{\\\"kind\\\":\\\"\" (", step, n);
     for (size_t i = 0; i < s->path_count; i++)
-        mk_buf_printf(g->out, "%s%s \"\\\",\\\"from\\\":\\\"s%zu.%s\"", i ? " | " : "", kinds_of(&s->paths[i]), step,
+        mk_buf_printf(g->out, "%s%s \"\\\",\\\"from\\\":\\\"s%zu.%s\"", i ? " | " : "",
+                      kinds_of(&s->paths[i]), step,
                       s->paths[i].text);
     mk_buf_z(g->out, ") \"\\\"}}\"");
     if (step < MK_GRAMMAR_STEPS)
-        mk_buf_printf(g->out, " | \",\" next-%zu-%zu", step, n);
+        mk_buf_printf(g->out, " | \",{\\\"id\\\":\\\"s%zu\\\",\\\"op\\\":\\\"\" next-%zu-%zu", step + 1,
+                      step, n);
     mk_buf_c(g->out, '\n');
 }
 
@@ -506,18 +619,23 @@ static void put_after_rule(grammar *g, size_t step, size_t n)
 
 static void put_shared_rules(grammar *g)
 {
-    mk_buf_z(g->out, "root ::= \"{\\\"plan_id\\\":\" text (\",\\\"question\\\":\" string)? \",\\\"steps\\\":[\" fresh-1\n");
+    mk_buf_z(g->out, "root ::= \"{\\\"plan_id\\\":\" text (\",\\\"question\\\":\" string)? "
+                     "\",\\\"steps\\\":[{\\\"id\\\":\\\"s1\\\",\\\"op\\\":\\\"\" fresh-1\n");
     mk_gbnf__terms(g->out);
     mk_buf_z(g->out, "limit ::= (\",\\\"limit\\\":\" ");
     mk_gbnf__range(g->out, 1, 10000);
     mk_buf_z(g->out, ")? \"}\"\nranking ::= \",\\\"k\\\":\" ");
     mk_gbnf__range(g->out, 1, 1000);
     mk_buf_z(g->out, " (\",\\\"side\\\":\" (\"\\\"top\\\"\" | \"\\\"bottom\\\"\"))? limit\n"
-                     "condition ::= \",\\\"cmp\\\":\" (\"\\\"eq\\\"\" | \"\\\"ne\\\"\" | \"\\\"lt\\\"\" | \"\\\"le\\\"\" | "
+                     "condition ::= \",\\\"cmp\\\":\" (\"\\\"eq\\\"\" | \"\\\"ne\\\"\" | \"\\\"lt\\\"\" "
+                     "| \"\\\"le\\\"\" | "
                      "\"\\\"gt\\\"\" | \"\\\"ge\\\"\") \",\\\"value\\\":\" scalar limit\n");
+    for (size_t kind = 0; kind < g->row_count; kind++)
+        put_member_rules(g, kind);
     for (size_t n = 0; n < g->count; n++) {
         if (g->states[n].op == NULL)
             continue;
+        put_value_rules(g, n);
         put_optional_rule(g, n);
         mk_buf_printf(g->out, "args-%zu ::= ", n);
         put_args(g, n, 0, SIZE_MAX);

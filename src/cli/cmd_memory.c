@@ -41,12 +41,14 @@ static mk_code put_built(mk_cli *cli, const mk_memory_built *built, mk_err *err)
     mk_buf_init(&out, cli->alloc);
     if (cli->json) {
         mk_buf_printf(&out, "{\"accepted\":%zu,\"rejected\":%zu,\"tt\":%lld,\"windows\":%zu,\"written\":%zu}",
-                      built->accepted, built->rejected, (long long)built->tt.us, built->windows, built->written);
+                      built->accepted, built->rejected, (long long)built->tt.us, built->windows,
+                      built->written);
         rc = mk_cli__put_json(cli, mk_buf_view(&out), err);
     } else {
         mk_buf_printf(&out, "weeks %zu, notes written %zu", built->windows, built->written);
         if (built->accepted + built->rejected != 0)
-            mk_buf_printf(&out, ", with a model's text %zu, texts rejected %zu", built->accepted, built->rejected);
+            mk_buf_printf(&out, ", with a model's text %zu, texts rejected %zu", built->accepted,
+                          built->rejected);
         mk_buf_c(&out, '\n');
         rc = mk_cli__put_buf(cli, &out, err);
     }

@@ -1,7 +1,7 @@
 /* cache.c — replies that were given before, one file each. Layer: model.
  *
- * A file is {"key","reply","sha256"}: it says which request it answers and what its text hashes to, and one
- * that does not is as if it were not there, and is written anew. */
+ * A file is {"guide","key","reply","sha256"}: it says which request it answers, how the reply was guided and
+ * what its text hashes to, and one that does not is as if it were not there, and is written anew. */
 #include <stdio.h>
 
 #include "base/canon.h"
@@ -53,6 +53,9 @@ mk_code mk_cache_get(const mk_model_options *options, const mk_alloc *alloc, con
     text_digest(reply->text, digest);
     if (!is_text(mk_json_get(tree, "sha256"), digest))
         goto out;
+    for (mk_guide g = MK_GUIDE_AUTO; g <= MK_GUIDE_NONE; g++)
+        if (is_text(mk_json_get(tree, "guide"), mk_guide_name(g)))
+            out->guide = g;
     out->text = mk_arena_copy(arena, reply->text);
     out->cached = *found = out->text.p != NULL;
     rc = *found ? MK_OK : mk_fail_nomem(err);
@@ -72,7 +75,7 @@ mk_code mk_cache_put(const mk_model_options *options, const mk_alloc *alloc, con
     const mk_fs *fs = files(options);
     mk_buf_init(&text, alloc);
     text_digest(reply->text, digest);
-    mk_buf_printf(&text, "{\"key\":\"%s\",\"reply\":", key);
+    mk_buf_printf(&text, "{\"guide\":\"%s\",\"key\":\"%s\",\"reply\":", mk_guide_name(reply->guide), key);
     mk_canon_string(&text, reply->text);
     mk_buf_printf(&text, ",\"sha256\":\"%s\"}", digest);
     MK_TRY(rc, mk_buf_done(&text, err));

@@ -1,16 +1,16 @@
 /* http.c — the model client over HTTP. Layer: model.
  *
- * A call is a row of requests: the next one follows when the last failed in a way that may pass (no connection,
- * 408, 429, 5xx, a stream that broke off), or when the server did not understand how the reply was to be
- * guided. Time, bytes and tries are bounded over the whole row. Every request has a handle of its own, so
- * that threads share nothing but the counters. Redirects are not followed: they would carry the key and the
- * prompt to where nobody sent them.
+ * A call is a row of requests: the next one follows when the last failed in a way that may pass (no
+ * connection, 408, 429, 5xx, a stream that broke off), or when the server did not understand how the
+ * reply was to be guided. Time, bytes and tries are bounded over the whole row. Every request has a
+ * handle of its own, so that threads share nothing but the counters. Redirects are not followed: they
+ * would carry the key and the prompt to where nobody sent them.
  * Source: agent spec, 10.2; RFC 9110, 15 for what a status means. */
-#include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "model/curl_api.h"
 #include "model/reply.h"
 #include "model/request.h"
 
@@ -22,6 +22,7 @@
 typedef struct http_model {
     mk_model base;
     const mk_alloc *alloc;
+    mk_curl_api curl;
     mk_model_options options; /* with defaults filled in */
     char url[MK_MODEL_TEXT_MAX + 32];
     pthread_mutex_t mutex; /* guards what follows */
@@ -62,7 +63,7 @@ static size_t on_bytes(char *p, size_t size, size_t count, void *ctx)
     exchange *e = ctx;
     long status = 0;
     const size_t n = size * count;
-    curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
+    e->model->curl.easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
         const size_t room = REFUSAL_MAX - e->refusal.n;
         mk_buf_put(&e->refusal, p, n < room ? n : room);
@@ -118,7 +119,7 @@ static outcome judge_transport(exchange *e, CURLcode code)
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
-        e->rc = mk_model__fail(e->err, "unreachable", "%s", curl_easy_strerror(code));
+        e->rc = mk_model__fail(e->err, "unreachable", "%s", e->model->curl.easy_strerror(code));
         mk_err_hint(e->err, "is the server of MERKHET_LLM_URL running?");
         return AGAIN;
     case CURLE_OUT_OF_MEMORY:
@@ -130,10 +131,10 @@ static outcome judge_transport(exchange *e, CURLcode code)
     case CURLE_SEND_ERROR:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
-        e->rc = mk_model__fail(e->err, "cut_off", "%s", curl_easy_strerror(code));
+        e->rc = mk_model__fail(e->err, "cut_off", "%s", e->model->curl.easy_strerror(code));
         return AGAIN;
     default:
-        e->rc = mk_model__fail(e->err, "unreachable", "%s", curl_easy_strerror(code));
+        e->rc = mk_model__fail(e->err, "unreachable", "%s", e->model->curl.easy_strerror(code));
         return FAILED;
     }
 }
@@ -141,7 +142,7 @@ static outcome judge_transport(exchange *e, CURLcode code)
 static outcome judge(exchange *e, CURLcode code, mk_guide guide)
 {
     long status = 0;
-    curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
+    e->model->curl.easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
     if (e->rc != MK_OK)
         return FAILED; /* the reader refused what came */
     if (e->refusal.failed) {
@@ -170,37 +171,38 @@ static void set_up(exchange *e, const mk_buf *body, struct curl_slist *headers)
 {
     const mk_model_options *o = &e->model->options;
     CURL *c = e->curl;
-    curl_easy_setopt(c, CURLOPT_URL, e->model->url);
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_POST, 1L);
-    curl_easy_setopt(c, CURLOPT_POSTFIELDS, body->p);
-    curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->n);
-    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(c, CURLOPT_USERAGENT, "merkhet");
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(o->connect_us));
-    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, milliseconds(e->until_us - monotonic_us()));
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)(o->idle_us < 1000000 ? 1 : o->idle_us / 1000000));
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, e);
-    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
-    curl_easy_setopt(c, CURLOPT_XFERINFODATA, e);
-    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    CURLcode (*const set)(CURL *, CURLoption, ...) = e->model->curl.easy_setopt;
+    set(c, CURLOPT_URL, e->model->url);
+    set(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    set(c, CURLOPT_FOLLOWLOCATION, 0L);
+    set(c, CURLOPT_NOSIGNAL, 1L);
+    set(c, CURLOPT_POST, 1L);
+    set(c, CURLOPT_POSTFIELDS, body->p);
+    set(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->n);
+    set(c, CURLOPT_HTTPHEADER, headers);
+    set(c, CURLOPT_USERAGENT, "merkhet");
+    set(c, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(o->connect_us));
+    set(c, CURLOPT_TIMEOUT_MS, milliseconds(e->until_us - monotonic_us()));
+    set(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(c, CURLOPT_LOW_SPEED_TIME, (long)(o->idle_us < 1000000 ? 1 : o->idle_us / 1000000));
+    set(c, CURLOPT_WRITEFUNCTION, on_bytes);
+    set(c, CURLOPT_WRITEDATA, e);
+    set(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    set(c, CURLOPT_XFERINFODATA, e);
+    set(c, CURLOPT_NOPROGRESS, 0L);
 }
 
-static mk_code make_headers(const mk_model_options *options, struct curl_slist **out, mk_err *err)
+static mk_code make_headers(const http_model *model, struct curl_slist **out, mk_err *err)
 {
     char authorization[MK_MODEL_TEXT_MAX + 32];
     const char *lines[] = {"Content-Type: application/json", "Accept: text/event-stream, application/json",
                            "Expect:", NULL};
     struct curl_slist *more;
-    snprintf(authorization, sizeof authorization, "Authorization: Bearer %s", options->key);
-    lines[3] = options->key[0] != '\0' ? authorization : NULL;
+    snprintf(authorization, sizeof authorization, "Authorization: Bearer %s", model->options.key);
+    lines[3] = model->options.key[0] != '\0' ? authorization : NULL;
     *out = NULL;
     for (size_t i = 0; i < 4 && lines[i] != NULL; i++) {
-        more = curl_slist_append(*out, lines[i]);
+        more = model->curl.slist_append(*out, lines[i]);
         if (more == NULL)
             return mk_fail_nomem(err);
         *out = more;
@@ -215,16 +217,16 @@ static outcome send_once(exchange *e, const mk_model_request *request, mk_guide 
     mk_buf body;
     outcome result = FAILED;
     mk_buf_init(&body, e->model->alloc);
-    e->curl = curl_easy_init();
+    e->curl = e->model->curl.easy_init();
     e->rc = e->curl != NULL ? mk_request_body(&e->model->options, request, guide, &body, e->err)
                             : mk_fail_nomem(e->err);
     if (e->rc == MK_OK)
-        e->rc = make_headers(&e->model->options, &headers, e->err);
+        e->rc = make_headers(e->model, &headers, e->err);
     if (e->rc == MK_OK) {
         set_up(e, &body, headers);
-        result = judge(e, curl_easy_perform(e->curl), guide);
+        result = judge(e, e->model->curl.easy_perform(e->curl), guide);
     }
-    curl_slist_free_all(headers);
+    e->model->curl.slist_free_all(headers);
     mk_buf_free(&body);
     return result;
 }
@@ -257,14 +259,15 @@ static mk_guide first_guide(http_model *model, const mk_model_request *request)
 }
 
 /* Sleeps in short pieces, so that a cancelled question ends soon. False when there is no time left for it. */
-static bool wait_for_retry(const http_model *model, CURL *curl, unsigned tries, int64_t until_us)
+static bool wait_for_retry(const exchange *e, unsigned tries)
 {
+    const http_model *model = e->model;
     curl_off_t after_s = 0;
     int64_t wait_us = model->options.backoff_us << (tries - 1 < 10 ? tries - 1 : 10);
-    if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &after_s) == CURLE_OK && after_s > 0)
+    if (model->curl.easy_getinfo(e->curl, CURLINFO_RETRY_AFTER, &after_s) == CURLE_OK && after_s > 0)
         wait_us = after_s < RETRY_AFTER_MAX_US / 1000000 ? (int64_t)after_s * 1000000 : RETRY_AFTER_MAX_US;
     const int64_t wake_us = monotonic_us() + wait_us;
-    if (wake_us >= until_us)
+    if (wake_us >= e->until_us)
         return false;
     while (!is_cancelled(model) && monotonic_us() < wake_us) {
         const int64_t left_us = wake_us - monotonic_us();
@@ -274,8 +277,8 @@ static bool wait_for_retry(const http_model *model, CURL *curl, unsigned tries, 
     return true;
 }
 
-/* The tokens that a server reports, as far as they can be true: a token of the prompt has a byte at least, and
- * a reply has no more than were asked for. */
+/* The tokens that a server reports, as far as they can be true: a token of the prompt has a byte at
+ * least, and a reply has no more than were asked for. */
 static void take_tokens(const mk_reply_reader *reader, const mk_model_request *request, mk_model_reply *out,
                         bool *doubtful)
 {
@@ -341,9 +344,9 @@ static mk_code ask_server(http_model *model, const mk_model_request *request, mk
             guide = next_guide(request, guide);
             more = true;
         } else if (result == AGAIN && retries < o->retries) {
-            more = wait_for_retry(model, e.curl, ++retries, e.until_us);
+            more = wait_for_retry(&e, ++retries);
         }
-        curl_easy_cleanup(e.curl);
+        model->curl.easy_cleanup(e.curl);
         mk_buf_free(&e.refusal);
         mk_reply_close(&e.reader);
     }
@@ -392,15 +395,15 @@ static void close_http(mk_model *self)
     const mk_alloc *alloc = model->alloc;
     pthread_mutex_destroy(&model->mutex);
     memset(model->options.key, 0, sizeof model->options.key);
+    mk_curl_unload(&model->curl);
     mk_free(alloc, model, sizeof *model);
-    curl_global_cleanup();
 }
 
 static void fill_defaults(mk_model_options *o)
 {
     o->connect_us = o->connect_us > 0 ? o->connect_us : INT64_C(10000000);
-    o->idle_us = o->idle_us > 0 ? o->idle_us : INT64_C(60000000);
     o->wait_us = o->wait_us > 0 ? o->wait_us : INT64_C(300000000);
+    o->idle_us = o->idle_us > 0 ? o->idle_us : o->wait_us;
     o->backoff_us = o->backoff_us > 0 ? o->backoff_us : 250000;
     o->retries = o->no_retries ? 0 : o->retries != 0 ? o->retries : 4;
     o->body_max = o->body_max != 0 ? o->body_max : (size_t)8 << 20;
@@ -410,14 +413,15 @@ static void fill_defaults(mk_model_options *o)
 mk_code mk_model_http_open(const mk_alloc *alloc, const mk_model_options *options, mk_model **out,
                            mk_err *err)
 {
+    mk_code rc;
     *out = NULL;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return mk_fail_nomem(err);
     http_model *model = mk_new0(alloc, sizeof *model);
-    if (model == NULL || pthread_mutex_init(&model->mutex, NULL) != 0) {
-        mk_free(alloc, model, sizeof *model);
-        curl_global_cleanup();
+    if (model == NULL)
         return mk_fail_nomem(err);
+    MK_TRY(rc, mk_curl_load(&model->curl, err));
+    if (pthread_mutex_init(&model->mutex, NULL) != 0) {
+        rc = mk_fail_nomem(err);
+        goto out;
     }
     model->base = (mk_model){.ask = ask, .close = close_http};
     model->alloc = alloc;
@@ -425,7 +429,12 @@ mk_code mk_model_http_open(const mk_alloc *alloc, const mk_model_options *option
     fill_defaults(&model->options);
     mk_request_url(options, model->url);
     *out = &model->base;
-    return MK_OK;
+out:
+    if (rc != MK_OK) {
+        mk_curl_unload(&model->curl);
+        mk_free(alloc, model, sizeof *model);
+    }
+    return rc;
 }
 
 void mk_model_http_totals(mk_model *self, mk_model_totals *out)

@@ -77,7 +77,8 @@ typedef struct mk_model_options {
     mk_guide guide;
     bool no_stream;        /* ask for one JSON text instead of events */
     int64_t connect_us;    /* 10 s */
-    int64_t idle_us;       /* without a byte: 60 s, in whole seconds */
+    int64_t idle_us;       /* without a byte, in whole seconds; as wait_us: a server that does not
+                              stream is silent until it has written all */
     int64_t wait_us;       /* for the whole call, retries included: 300 s */
     unsigned retries;      /* after failures that may pass; 4 */
     bool no_retries;
@@ -100,9 +101,10 @@ MK_CHECK mk_code mk_model_http_open(const mk_alloc *alloc, const mk_model_option
                                     mk_model **out, mk_err *err);
 void mk_model_http_totals(mk_model *model, mk_model_totals *out);
 
-/* Settings by name, as from the environment: MERKHET_LLM_URL, _MODEL, _KEY, _GUIDE (auto, json_schema, grammar,
- * guided_json, none), _TIMEOUT and _CONNECT_TIMEOUT (seconds), _RETRIES, _STREAM (0 or 1), _CACHE (a folder).
- * *found is false, and nothing is wrong, without a URL. The library reads no environment of its own.
+/* Settings by name, as from the environment: MERKHET_LLM_URL, _MODEL, _KEY, _GUIDE (auto, json_schema,
+ * grammar, guided_json, none), _TIMEOUT and _CONNECT_TIMEOUT (seconds), _RETRIES, _STREAM (0 or 1),
+ * _CACHE (a folder). *found is false, and nothing is wrong, without a URL. The library reads no
+ * environment of its own.
  * Errors: MK_E_INVALID_ARG naming the setting and what would pass. */
 typedef const char *mk_setting_fn(void *ctx, const char *name);
 MK_CHECK mk_code mk_model_settings(mk_setting_fn *get, void *ctx, mk_model_options *out, bool *found,

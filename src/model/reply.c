@@ -87,7 +87,8 @@ static mk_code take_text(mk_reply_reader *reader, const mk_json *content, mk_err
 static mk_code fail_reported(const mk_json *error, mk_err *err)
 {
     const mk_json *message = error->kind == MK_JSON_OBJECT ? mk_json_get(error, "message") : error;
-    const mk_str said = message != NULL && message->kind == MK_JSON_STRING ? message->text : MK_STR("an error");
+    const mk_str said = message != NULL && message->kind == MK_JSON_STRING ? message->text
+                        : MK_STR("an error");
     return mk_model__fail(err, "refused", "it reports: %.*s", (int)(said.n > 200 ? 200 : said.n),
                           said.n ? said.p : "");
 }

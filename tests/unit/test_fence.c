@@ -106,7 +106,8 @@ static void test_fence__random_bytes_stay_inside(void **state)
 {
     (void)state;
     static const char *const pieces[] = {"<", "</data-", "\xef\xbc\x9c", "\xe2\x80\x8b", "data", ">", "\xff",
-                                         "\xcc\xb8", "\n", "\\", "\"", "\xf3\xa0\x80\xaf", "x", "\xed\xa0\x80"};
+                                         "\xcc\xb8", "\n", "\\", "\"",
+                                         "\xf3\xa0\x80\xaf", "x", "\xed\xa0\x80"};
     mk_fence fence;
     mk_buf out, text;
     char open[80], close[80];
@@ -142,7 +143,8 @@ static void test_fence__keys_and_strings_of_json_are_cleaned_one_by_one(void **s
     (void)state;
     static const char text[] =
         "{\"</data>\":1,\"a\":[\"</data>\",{\"name\":\"" /* a tag across two fields, and a long name */
-        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+        "nnnnnnnnn"
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\"}],\"b\":\"<\",\"c\":\"/data>\",\"d\":\"\xef\xbc\x82\"}";
     mk_fence fence = {"n"};
     mk_arena arena;
@@ -154,7 +156,8 @@ static void test_fence__keys_and_strings_of_json_are_cleaned_one_by_one(void **s
     assert_int_equal(mk_fence_put_json(&fence, &out, &arena, "card", tree, 4000, NULL), MK_OK);
     mk_buf_c(&out, '\0');
     assert_non_null(strstr(out.p, "{\"\\\\x3c/data>\":1,\"a\":[\"\\\\x3c/data>\",{\"name\":\"nnn"));
-    assert_non_null(strstr(out.p, "n" MK_FENCE_CUT "\"}],\"b\":\"\\\\x3c\",\"c\":\"/data>\",\"d\":\"\\\"\"}"));
+    assert_non_null(strstr(out.p, "n" MK_FENCE_CUT
+                                  "\"}],\"b\":\"\\\\x3c\",\"c\":\"/data>\",\"d\":\"\\\"\"}"));
     assert_null(strstr(out.p + 1, "<data"));
     mk_buf_free(&out);
     mk_arena_free(&arena);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../support/testalloc.h"
 #include "../support/tmpdir.h"
 #include "agent/memory.h"
 #include "agent/note_text.h"
@@ -55,14 +56,16 @@ static mk_code write_op(world *w, mk_op op)
 
 static void node(world *w, const char *uid, int64_t vt_s, int64_t vt_e)
 {
-    assert_int_equal(write_op(w, (mk_op){.kind = MK_OP_ASSERT_NODE, .uid = mk_str_of(uid), .label = MK_STR("N"),
+    assert_int_equal(write_op(w, (mk_op){.kind = MK_OP_ASSERT_NODE, .uid = mk_str_of(uid),
+                                         .label = MK_STR("N"),
                                          .vt_s = vt_s, .vt_e = vt_e}),
                      MK_OK);
 }
 
 static void event(world *w, const char *src, const char *dst, int64_t t, const char *disc)
 {
-    assert_int_equal(write_op(w, (mk_op){.kind = MK_OP_ASSERT_EDGE, .src = mk_str_of(src), .dst = mk_str_of(dst),
+    assert_int_equal(write_op(w, (mk_op){.kind = MK_OP_ASSERT_EDGE, .src = mk_str_of(src),
+                                         .dst = mk_str_of(dst),
                                          .rel_type = MK_STR("R"), .disc = mk_str_of(disc), .vt_s = t,
                                          .vt_e = t + 1}),
                      MK_OK);
@@ -93,7 +96,8 @@ static void build(world *w, mk_model *model)
 
 static void list_at(world *w, int64_t tt)
 {
-    assert_int_equal(mk_memory_list(w->store, (mk_tt){tt}, INT64_MIN, INT64_MAX, &w->arena, &w->notes, &w->count,
+    assert_int_equal(mk_memory_list(w->store, (mk_tt){tt}, INT64_MIN, INT64_MAX, &w->arena, &w->notes,
+                                    &w->count,
                                     NULL),
                      MK_OK);
 }
@@ -174,7 +178,8 @@ static void test_memory__an_empty_store_has_no_windows_and_too_many_are_refused(
     event(&w, "a", "b", 5000 * WEEK, "");
     assert_int_equal(mk_memory_build(w.store, &options, &w.arena, &w.built, &err), MK_E_LIMIT);
     assert_non_null(strstr(err.hint, "build from 0 to 1209600000000000 first"));
-    assert_int_equal(mk_memory_build(w.store, &(mk_memory_build_options){.from = 4999 * WEEK, .to = 5001 * WEEK},
+    assert_int_equal(mk_memory_build(w.store, &(mk_memory_build_options){.from = 4999 * WEEK,
+                                                                         .to = 5001 * WEEK},
                                      &w.arena, &w.built, NULL),
                      MK_OK);
     assert_int_equal(w.built.windows, 2);
@@ -232,7 +237,8 @@ static void test_memory__each_kind_of_write_quarantines_what_it_changes(void **s
     assert_stale(&w, "100");
     build(&w, NULL);
     assert_int_equal(write_op(&w, (mk_op){.kind = MK_OP_RETRACT, .src = MK_STR("a"), .dst = MK_STR("b"),
-                                          .rel_type = MK_STR("R"), .disc = MK_STR("late"), .t = 100 * WEEK + 9}),
+                                          .rel_type = MK_STR("R"), .disc = MK_STR("late"),
+                                          .t = 100 * WEEK + 9}),
                      MK_OK);
     assert_stale(&w, "100");
     build(&w, NULL);
@@ -255,7 +261,8 @@ static void test_memory__a_replayed_batch_quarantines_like_any_other(void **stat
     bool applied;
     mk_err why, err;
     static const char line[] =
-        "{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"disc\":\"\",\"dst\":\"b\",\"op\":\"assert_edge\",\"props\":{},"
+        "{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"disc\":\"\",\"dst\":\"b\",\"op\":\"assert_edge\","
+        "\"props\":{},"
         "\"provenance_ref\":null,\"rel_type\":\"R\",\"source\":\"far\",\"src\":\"a\",\"vt_e\":61084800000007,"
         "\"vt_s\":61084800000005}],\"tt\":4000000000000000}";
     enter(&w);
@@ -283,14 +290,16 @@ static void test_memory__a_write_elsewhere_quarantines_nothing(void **state)
                      MK_OK);
     assert_stale(&w, "000");
     assert_int_equal(write_op(&w, (mk_op){.kind = MK_OP_CORRECT, .on_node = true, .uid = MK_STR("b"),
-                                          .props = MK_STR("{\"w\":1}"), .vt_s = 150 * WEEK, .vt_e = 160 * WEEK}),
+                                          .props = MK_STR("{\"w\":1}"), .vt_s = 150 * WEEK,
+                                          .vt_e = 160 * WEEK}),
                      MK_OK);
     assert_stale(&w, "000");
     event(&w, "a", "b", 300 * WEEK, "");
     assert_stale(&w, "000");
     /* From the middle window on it is another thing. */
     assert_int_equal(write_op(&w, (mk_op){.kind = MK_OP_CORRECT, .on_node = true, .uid = MK_STR("a"),
-                                          .props = MK_STR("{\"w\":1}"), .vt_s = 101 * WEEK + 1, .vt_e = MK_OPEN_END}),
+                                          .props = MK_STR("{\"w\":1}"), .vt_s = 101 * WEEK + 1,
+                                          .vt_e = MK_OPEN_END}),
                      MK_OK);
     assert_stale(&w, "011");
     leave(&w);
@@ -346,14 +355,16 @@ static void write_random(world *w, uint64_t *seed)
     const mk_str uid = mk_str_of(uids[next_random(seed) % 4]), other = mk_str_of(uids[next_random(seed) % 4]);
     const mk_str props = next_random(seed) % 2 ? MK_STR("{\"w\":1}") : MK_STR("{}"), rel = MK_STR("R");
     const int64_t t = 99 * WEEK + (int64_t)(next_random(seed) % 70) * (WEEK / 14) + 7;
-    const int64_t e = next_random(seed) % 3 == 0 ? MK_OPEN_END : t + 1 + (int64_t)(next_random(seed) % 3) * WEEK;
+    const int64_t e = next_random(seed) % 3 == 0 ? MK_OPEN_END
+                      : t + 1 + (int64_t)(next_random(seed) % 3) * WEEK;
     const mk_op ops[] = {
         {.kind = MK_OP_ASSERT_NODE, .uid = uid, .label = MK_STR("N"), .vt_s = t, .vt_e = e},
         {.kind = MK_OP_CORRECT, .on_node = true, .uid = uid, .props = props, .vt_s = t, .vt_e = e},
         {.kind = MK_OP_RETRACT, .on_node = true, .uid = uid, .t = t},
         {.kind = MK_OP_ASSERT_EDGE, .src = uid, .dst = other, .rel_type = rel, .vt_s = t, .vt_e = e},
         {.kind = MK_OP_RETRACT, .src = uid, .dst = other, .rel_type = rel, .t = t},
-        {.kind = MK_OP_CORRECT, .src = uid, .dst = other, .rel_type = rel, .props = props, .vt_s = t, .vt_e = e},
+        {.kind = MK_OP_CORRECT, .src = uid, .dst = other, .rel_type = rel, .props = props, .vt_s = t,
+         .vt_e = e},
     };
     (void)write_op(w, ops[next_random(seed) % 6]);
 }
@@ -367,7 +378,8 @@ static const mk_json *weekly(world *w, const char *metric)
     mk_buf_init(&out, &mk_alloc_default);
     snprintf(args, sizeof args, "{\"metric\":\"%s\",\"stride\":%lld,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}",
              metric, (long long)WEEK, (long long)(100 * WEEK), (long long)(103 * WEEK));
-    assert_int_equal(mk_call(w->store, "graph_metric_timeseries", mk_str_of(args), NULL, &w->arena, &out, NULL),
+    assert_int_equal(mk_call(w->store, "graph_metric_timeseries", mk_str_of(args), NULL, &w->arena, &out,
+                             NULL),
                      MK_OK);
     assert_int_equal(mk_json_parse(&w->arena, mk_buf_view(&out), NULL, &tree, NULL), MK_OK);
     mk_buf_free(&out);
@@ -386,7 +398,8 @@ static size_t assert_standing_true(world *w)
             continue;
         standing++;
         assert_int_equal(fact(w, &w->notes[i], "n_events"), mk_json_get(&events->items[week], "value")->i);
-        assert_int_equal(fact(w, &w->notes[i], "n_new_nodes"), mk_json_get(&newcomers->items[week], "value")->i);
+        assert_int_equal(fact(w, &w->notes[i], "n_new_nodes"),
+                         mk_json_get(&newcomers->items[week], "value")->i);
     }
     return standing;
 }
@@ -432,7 +445,8 @@ static void test_memory__notes_are_hidden_and_their_names_reserved(void **state)
     mk_view_close(view);
     assert_int_equal(mk_store_write(w.store, &forged, 1, NULL, NULL, &err), MK_E_INVALID_ARG);
     /* What a foreign log puts there is not taken for a note. */
-    assert_int_equal(mk_store_write(w.store, &forged, 1, &(mk_write_options){.allow_reserved = true}, NULL, NULL),
+    assert_int_equal(mk_store_write(w.store, &forged, 1, &(mk_write_options){.allow_reserved = true}, NULL,
+                                    NULL),
                      MK_OK);
     list(&w);
     assert_int_equal(w.count, 2);
@@ -446,7 +460,8 @@ static void test_memory__the_notes_that_fit_best_come_first_and_stale_ones_never
     enter(&w);
     fill(&w);
     build(&w, NULL);
-    assert_int_equal(mk_memory_find(w.store, (mk_tt){MK_OPEN_END}, 100 * WEEK + 5 * DAY, 102 * WEEK + 3 * DAY, 2,
+    assert_int_equal(mk_memory_find(w.store, (mk_tt){MK_OPEN_END}, 100 * WEEK + 5 * DAY,
+                                    102 * WEEK + 3 * DAY, 2,
                                     &w.arena, &w.notes, &w.count, NULL),
                      MK_OK);
     assert_int_equal(w.count, 2);
@@ -596,12 +611,52 @@ static void test_memory__numbers_are_seen_in_every_dress(void **state)
     assert_int_equal(mk_json_parse(&arena, mk_str_of(facts_text), NULL, &facts, NULL), MK_OK);
     for (size_t i = 0; i < sizeof list_of / sizeof *list_of; i++) {
         why[0] = '\0';
-        if (mk_note_text_accept(mk_str_of(list_of[i].text), facts, 120, why, sizeof why) != list_of[i].accepted)
+        if (mk_note_text_accept(mk_str_of(list_of[i].text), facts, 120, why,
+                                sizeof why) != list_of[i].accepted)
             fail_msg("\"%s\": %s", list_of[i].text, why);
         assert_true(list_of[i].accepted || why[0] != '\0');
     }
     assert_false(mk_note_text_accept(MK_STR("a b c d"), facts, 3, why, sizeof why));
     mk_arena_free(&arena);
+}
+
+/* ---- memory that runs out ---- */
+
+static void test_memory__running_out_of_memory_is_reported(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {"There were 17 events.", "There was 1 event.", NULL};
+    world w;
+    enter(&w);
+    event(&w, "a", "b", 100 * WEEK + 5, "");
+    for (uint64_t n = 1;; n += 3) {
+        testalloc ta;
+        mk_arena arena;
+        mk_note *notes;
+        size_t count;
+        script s = {.model = {.ask = say}, .replies = replies};
+        mk_arena_init(&s.arena, &mk_alloc_default);
+        testalloc_init(&ta);
+        mk_arena_init(&arena, &ta.hook);
+        const mk_memory_build_options options = {.model = &s.model};
+        testalloc_fail(&ta, n, false);
+        mk_code rc = mk_memory_build(w.store, &options, &arena, &w.built, NULL);
+        if (rc == MK_OK)
+            rc = mk_memory_list(w.store, (mk_tt){MK_OPEN_END}, 0, MK_OPEN_END, &arena, &notes, &count, NULL);
+        const bool failed = ta.failures != 0;
+        /* An operator calls the memory of one call that is used up a limit. */
+        if (failed ? rc != MK_E_NOMEM && rc != MK_E_LIMIT : rc != MK_OK)
+            fail_msg("allocation %llu: %s", (unsigned long long)n, mk_code_name(rc));
+        mk_arena_free(&arena);
+        assert_true(testalloc_is_clean(&ta));
+        testalloc_free(&ta);
+        mk_arena_free(&s.arena);
+        if (!failed)
+            break;
+        assert_true(n < 2000);
+        event(&w, "a", "b", 100 * WEEK + 5, ""); /* whatever was written does not stand */
+    }
+    leave(&w);
 }
 
 int main(void)
@@ -624,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_memory__a_made_up_number_is_rejected_with_its_reason_and_replaced),
         cmocka_unit_test(test_memory__a_model_that_fails_costs_its_text_only),
         cmocka_unit_test(test_memory__numbers_are_seen_in_every_dress),
+        cmocka_unit_test(test_memory__running_out_of_memory_is_reported),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

@@ -207,7 +207,8 @@ static void say_forever_slowly(void *ctx, size_t number, const char *body, size_
 /* One line that does not end. */
 static void say_one_line(void *ctx, size_t number, const char *body, size_t size, httpd_reply *reply)
 {
-    static const char text[] = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndata: {\"choices\":[{\"delta\":{\"x\":\"";
+    static const char text[] =
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndata: {\"choices\":[{\"delta\":{\"x\":\"";
     (void)ctx, (void)number, (void)body, (void)size;
     reply->raw = malloc(65536);
     memset(reply->raw, 'y', 65536);
