@@ -243,7 +243,35 @@ static const char *const forms[] = {
     "{\"fn\":\"derive\",\"op\":\"add\",\"value\":1,\"into\":\"z\"," ROWS ",\"field\":\"v\"}",
     "{\"fn\":\"join\",\"on\":\"g\",\"input\":[{\"g\":1}],\"other\":[{\"g\":1,\"w\":2}]}",
     "{\"fn\":\"interval_relation\",\"a\":{\"start\":0,\"end\":1},\"b\":{\"start\":0,\"end\":1}}",
+    "{\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":1,\"y\":2}",
 };
+
+static void test_compute__compares_two_numbers(void **state)
+{
+    static const char *const cmps[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+    static const struct {
+        const char *x, *y;
+        int sign;
+    } pairs[] = {{"1", "2", -1}, {"2", "2", 0}, {"2", "2.0", 0}, {"-1", "-2", 1}, {"0.1", "0.10000000000000002", -1},
+                 {"123456789012345678901234567890", "123456789012345678901234567891", -1}, {"9007199254740993", "9007199254740992", 1}};
+    bench *b = *state;
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
+        for (size_t c = 0; c < 6; c++) {
+            char text[200];
+            const int s = pairs[p].sign;
+            const bool expected[] = {s == 0, s != 0, s < 0, s <= 0, s > 0, s >= 0};
+            snprintf(text, sizeof text, "{\"fn\":\"compare\",\"cmp\":\"%s\",\"x\":%s,\"y\":%s}", cmps[c], pairs[p].x, pairs[p].y);
+            assert_int_equal(run(b, checked(b, text), &b->arena), MK_OK);
+            const mk_json *value = mk_json_get(parse(b, mk_buf_view(&b->payload.text)), "value");
+            assert_int_equal(value->kind, MK_JSON_BOOL);
+            if (value->b != expected[c])
+                fail_msg("%s", text);
+        }
+    static const char *const bad[] = {"{\"fn\":\"compare\",\"x\":1,\"y\":2}", "{\"fn\":\"compare\",\"cmp\":\"contains\",\"x\":1,\"y\":2}",
+                                      "{\"fn\":\"compare\",\"cmp\":\"eq\",\"x\":1}"};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(run(b, checked(b, bad[i]), &b->arena), MK_E_INVALID_ARG);
+}
 
 static void test_compute__every_function_returns_what_it_declares(void **state)
 {
@@ -883,6 +911,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_compute__gives_the_digests_of_the_specification),
         TEST(test_compute__every_function_returns_what_it_declares),
+        TEST(test_compute__compares_two_numbers),
         TEST(test_compute__declarations_tell_functions_apart),
         TEST(test_compute__the_schema_describes_grouped_rows),
         TEST(test_compute__reducers_keep_the_kind_of_the_data),
