@@ -570,8 +570,11 @@ static void write_what(events *e)
         snprintf(e->from, sizeof e->from, "s1.rows[*].%s", word(e->who));
         break;
     case A_TOP:
-        mk_buf_printf(&e->said, "Which %lld of the %s have the most %s", (long long)e->top, e->who == R_SRC ? "sources" : "targets",
-                      e->by_distinct ? "different other ends of events" : "events");
+        if (e->top == 1)
+            mk_buf_printf(&e->said, "Which node is the %s of the most ", e->who == R_SRC ? "source" : "target");
+        else
+            mk_buf_printf(&e->said, "Which %lld nodes are the %s of the most ", (long long)e->top, e->who == R_SRC ? "sources" : "targets");
+        mk_buf_z(&e->said, e->by_distinct ? "events with different others" : "events");
         snprintf(aggregate, sizeof aggregate, e->by_distinct ? "{\"agg\":\"count_distinct\",\"of\":\"%s\"}" : "{\"agg\":\"count\"}",
                  word(other(e->who)));
         snprintf(column, sizeof column, e->by_distinct ? "distinct_%s" : "count", word(other(e->who)));
