@@ -85,7 +85,7 @@ static const struct {
 static mk_concept concept_of(const char *low)
 {
     const size_t n = strlen(low);
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (size_t i = 0; n != 0 && i < sizeof table / sizeof *table; i++)
         for (const char *at = strstr(table[i].words, low); at != NULL; at = strstr(at + 1, low))
             if ((at == table[i].words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
                 return table[i].concept;
@@ -158,7 +158,8 @@ static void add_token(mk_off *q, mk_str text, bool opens, bool ends)
     for (size_t i = 0; i < n; i++)
         t->low[i] = text.p[i] >= 'A' && text.p[i] <= 'Z' ? (char)(text.p[i] - 'A' + 'a') : text.p[i];
     t->low[n] = '\0';
-    t->concept = text.n < sizeof t->low ? concept_of(t->low) : C_UNKNOWN;
+    /* A word with a NUL in it looks shorter than it is. */
+    t->concept = text.n < sizeof t->low && strlen(t->low) == text.n ? concept_of(t->low) : C_UNKNOWN;
 }
 
 static bool is_date_like(mk_str s)
