@@ -30,7 +30,8 @@ typedef struct transport {
     _Atomic bool broken; /* nobody reads us any more */
 
     pthread_mutex_t mutex; /* of everything below */
-    pthread_cond_t changed;
+    pthread_cond_t queued; /* a job is there, or the end */
+    pthread_cond_t done;   /* a job is finished: for the end, which waits for all */
     job *first, *last;
     size_t waiting, running;
     bool ended;
@@ -100,7 +101,7 @@ static void *work(void *arg)
     pthread_mutex_lock(&t->mutex);
     for (;;) {
         while (t->first == NULL && !t->ended)
-            pthread_cond_wait(&t->changed, &t->mutex);
+            pthread_cond_wait(&t->queued, &t->mutex);
         if (t->first == NULL)
             break;
         job *j = t->first;
@@ -114,7 +115,7 @@ static void *work(void *arg)
         free_job(t, j);
         pthread_mutex_lock(&t->mutex);
         t->running--;
-        pthread_cond_broadcast(&t->changed);
+        pthread_cond_signal(&t->done);
     }
     pthread_mutex_unlock(&t->mutex);
     return NULL;
@@ -145,7 +146,7 @@ static bool enqueue(transport *t, job *j)
         *(t->last != NULL ? &t->last->next : &t->first) = j;
         t->last = j;
         t->waiting++;
-        pthread_cond_signal(&t->changed);
+        pthread_cond_signal(&t->queued);
     }
     pthread_mutex_unlock(&t->mutex);
     return room;
@@ -284,7 +285,7 @@ static void drain(transport *t)
     }
     pthread_mutex_lock(&t->mutex);
     while ((t->first != NULL || t->running > 0) && !atomic_load(&t->broken))
-        if (pthread_cond_timedwait(&t->changed, &t->mutex, &until) != 0)
+        if (pthread_cond_timedwait(&t->done, &t->mutex, &until) != 0)
             break;
     pthread_mutex_unlock(&t->mutex);
 }
@@ -299,7 +300,7 @@ static void stop_workers(transport *t)
         t->first = next;
     }
     t->last = NULL;
-    pthread_cond_broadcast(&t->changed);
+    pthread_cond_broadcast(&t->queued);
     pthread_mutex_unlock(&t->mutex);
     for (size_t i = 0; i < t->thread_count; i++)
         pthread_join(t->threads[i], NULL);
@@ -322,7 +323,8 @@ mk_code mk_mcp_stdio(mk_mcp *server, const mk_alloc *alloc, const mk_stdio_optio
     mk_code rc;
     pthread_mutex_init(&t.out_mutex, NULL);
     pthread_mutex_init(&t.mutex, NULL);
-    pthread_cond_init(&t.changed, NULL);
+    pthread_cond_init(&t.queued, NULL);
+    pthread_cond_init(&t.done, NULL);
     mk_buf_init(&t.input, alloc);
     MK_TRY(rc, mk_mcp_session_open(server, &t.stream, true, options->principal, &t.session, err));
     MK_TRY(rc, start_workers(&t, err));
@@ -335,7 +337,8 @@ out:
     stop_workers(&t);
     mk_mcp_session_close(t.session);
     mk_buf_free(&t.input);
-    pthread_cond_destroy(&t.changed);
+    pthread_cond_destroy(&t.queued);
+    pthread_cond_destroy(&t.done);
     pthread_mutex_destroy(&t.mutex);
     pthread_mutex_destroy(&t.out_mutex);
     return rc;
