@@ -2,7 +2,7 @@
 # skips with one line.
 #
 #   . "$(dirname "$0")/lib.sh"
-#   . "$(dirname "$0")/node/lib.sh"
+#   . "$repo/tests/e2e/node/lib.sh"
 #   node_checks sdk.mjs s          # sdk.mjs prints TAP; its lines count here
 #
 # $node is the Node to run, $node_modules the folder of the packages, $scripts a copy of this folder beside them, so that
