@@ -179,6 +179,15 @@ static bool end_flight(mk_mcp_session *session, mk_flight *flight)
     return !silent;
 }
 
+void mk_mcp_forget(mk_mcp_session *session, const mk_mcp_message *message)
+{
+    pthread_mutex_lock(&session->mutex);
+    mk_flight *flight = find_flight(session, message->id);
+    pthread_mutex_unlock(&session->mutex);
+    if (flight != NULL)
+        (void)end_flight(session, flight);
+}
+
 static void cancel_flight(mk_mcp_session *session, const mk_mcp_message *message)
 {
     const mk_json *id = message->params != NULL ? mk_json_get(message->params, "requestId") : NULL;

@@ -74,6 +74,8 @@ typedef struct mk_mcp_options {
 /* `offer` must outlive the server. */
 MK_CHECK mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, const mk_mcp_options *options,
                              mk_mcp **out, mk_err *err);
+/* The transport stops: subscriptions end with their final result, and none begins any more. Other calls go on. */
+void mk_mcp_stop_listening(mk_mcp *server);
 /* No call may run any more, and all sessions must be closed. NULL is fine. */
 void mk_mcp_close(mk_mcp *server);
 
@@ -116,10 +118,15 @@ typedef struct mk_mcp_message {
 void mk_mcp_read(mk_str text, mk_arena *arena, mk_mcp_message *out);
 /* Whether handling it may take long, so that it should not hold up reading. */
 bool mk_mcp_is_slow(const mk_mcp_message *message);
+/* Whether handling it takes until the client or the transport ends it (subscriptions/listen): it needs a thread of
+ * its own, for it would keep one of a pool from all other calls. */
+bool mk_mcp_is_listening(const mk_mcp_message *message);
 
 /* Registers a request before it is handed to another thread, so that it can be cancelled meanwhile. Returns false
  * when a request of that id runs already. */
 bool mk_mcp_begin(mk_mcp_session *session, const mk_mcp_message *message);
+/* Undoes that for a request that the transport refuses itself. */
+void mk_mcp_forget(mk_mcp_session *session, const mk_mcp_message *message);
 
 /* Handles one message of any kind and appends the answer, when there is one. *status is what HTTP should say (200,
  * 202 without an answer, 400, 404). `stream` takes what the call sends on its way. A request must have been

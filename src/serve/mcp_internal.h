@@ -73,6 +73,7 @@ typedef struct mk_listener mk_listener;
 struct mk_listener {
     mk_listener *next;
     mk_stream *stream;
+    const mk_mcp_session *session; /* NULL: none */
     char id[160]; /* of the request, JSON text */
     bool tools, prompts, resources;
     char uris[8][256];
@@ -90,6 +91,7 @@ struct mk_mcp {
     size_t listener_count;
     _Atomic uint64_t next_question;
     atomic_bool ended;
+    atomic_bool stopping; /* subscriptions end */
 };
 
 struct mk_mcp_call {
@@ -131,6 +133,9 @@ bool mk_mcp__read_rounds(mk_mcp_call *call);
 /* ---- mcp_methods.c ---- */
 /* Appends a whole answer. *status as in mk_mcp_handle. */
 mk_code mk_mcp__request(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err);
+
+/* The object that says who answers. */
+void mk_mcp__server_info(const mk_mcp_call *call, mk_buf *out);
 
 /* ---- mcp_listen.c ---- */
 /* subscriptions/listen: acknowledges, sends until the request is cancelled, then appends the result. */

@@ -19,7 +19,7 @@ static void result_begin(mk_buf *out, const mk_mcp_call *call)
                   call->message->id.p);
 }
 
-static void put_server_info(const mk_mcp_call *call, mk_buf *out)
+void mk_mcp__server_info(const mk_mcp_call *call, mk_buf *out)
 {
     const mk_mcp_offer *offer = call->server->offer;
     mk_buf_printf(out, "{\"name\":\"%s\",\"title\":\"%s\",\"version\":\"%s\"}", offer->name, offer->title,
@@ -31,7 +31,7 @@ static mk_code result_end(mk_buf *out, const mk_mcp_call *call, bool empty, mk_e
 {
     if (call->modern) {
         mk_buf_printf(out, "%s\"_meta\":{\"" MK_META("serverInfo") "\":", empty ? "" : ",");
-        put_server_info(call, out);
+        mk_mcp__server_info(call, out);
         mk_buf_c(out, '}');
     }
     mk_buf_z(out, "}}");
@@ -126,7 +126,7 @@ static mk_code initialize(mk_mcp_call *call, mk_buf *out, mk_err *err)
     mk_buf_printf(out, "\"protocolVersion\":\"%s\",", mk_mcp__revision_name(revision));
     put_capabilities(call, out);
     mk_buf_z(out, ",\"serverInfo\":");
-    put_server_info(call, out);
+    mk_mcp__server_info(call, out);
     if (revision >= MK_REV_2025_03_26)
         put_instructions(call, out);
     return result_end(out, call, false, err);

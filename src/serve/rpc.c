@@ -143,6 +143,12 @@ bool mk_mcp_is_slow(const mk_mcp_message *message)
     return false;
 }
 
+bool mk_mcp_is_listening(const mk_mcp_message *message)
+{
+    return message->kind == MK_MESSAGE_REQUEST && message->claims &&
+           mk_str_eq(message->method, MK_STR("subscriptions/listen"));
+}
+
 void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const char *data)
 {
     mk_buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":%d,\"message\":",

@@ -9,6 +9,7 @@
 
 #define WORKERS 8u
 #define WAITING_MAX 256u
+#define LISTENING_MAX 16u
 #define READ_SIZE ((size_t)64 << 10)
 #define TICK_MS 100
 #define DRAIN_MS 1500
@@ -20,7 +21,17 @@ typedef struct job {
     mk_mcp_message message;
 } job;
 
-typedef struct transport {
+typedef struct transport transport;
+
+/* A subscription, with a thread of its own: it ends only when the client or the input does. */
+typedef struct listening {
+    transport *owner;
+    job *job; /* NULL: free */
+    pthread_t thread;
+    _Atomic bool over; /* the thread can be joined */
+} listening;
+
+struct transport {
     mk_stream stream; /* first: a stream is a transport */
     const mk_stdio_options *options;
     const mk_alloc *alloc;
@@ -40,7 +51,8 @@ typedef struct transport {
 
     mk_buf input;
     bool skipping; /* inside a line that is too long */
-} transport;
+    listening listening[LISTENING_MAX]; /* of the reading thread */
+};
 
 /* ---- writing ---- */
 
@@ -152,6 +164,45 @@ static bool enqueue(transport *t, job *j)
     return room;
 }
 
+/* ---- subscriptions ---- */
+
+static void *listen_on(void *arg)
+{
+    listening *l = arg;
+    answer(l->owner, &l->job->message, &l->job->arena);
+    atomic_store(&l->over, true);
+    return NULL;
+}
+
+static void end_listening(transport *t, listening *l)
+{
+    if (l->job == NULL)
+        return;
+    pthread_join(l->thread, NULL);
+    free_job(t, l->job);
+    l->job = NULL;
+}
+
+/* False: there is no room. Whether one subscription more is too many is the protocol's to say. */
+static bool start_listening(transport *t, job *j)
+{
+    for (size_t i = 0; i < LISTENING_MAX; i++) {
+        listening *l = &t->listening[i];
+        if (l->job != NULL && atomic_load(&l->over))
+            end_listening(t, l);
+        if (l->job != NULL)
+            continue;
+        l->owner = t;
+        l->job = j;
+        atomic_store(&l->over, false);
+        if (pthread_create(&l->thread, NULL, listen_on, l) == 0)
+            return true;
+        l->job = NULL;
+        return false;
+    }
+    return false;
+}
+
 /* ---- reading ---- */
 
 static mk_code take_message(transport *t, mk_str line, mk_err *err)
@@ -167,8 +218,9 @@ static mk_code take_message(transport *t, mk_str line, mk_err *err)
         j->message.why = "a request of this id runs already";
     }
     if (mk_mcp_is_slow(&j->message)) {
-        if (enqueue(t, j))
+        if (mk_mcp_is_listening(&j->message) ? start_listening(t, j) : enqueue(t, j))
             return MK_OK;
+        mk_mcp_forget(t->session, &j->message);
         refuse(t, &j->message);
     } else {
         answer(t, &j->message, &j->arena);
@@ -329,12 +381,17 @@ mk_code mk_mcp_stdio(mk_mcp *server, const mk_alloc *alloc, const mk_stdio_optio
     MK_TRY(rc, mk_mcp_session_open(server, &t.stream, true, options->principal, &t.session, err));
     MK_TRY(rc, start_workers(&t, err));
     rc = serve(&t, &stopped, err);
+    mk_mcp_stop_listening(server);
+    for (size_t i = 0; i < LISTENING_MAX; i++)
+        end_listening(&t, &t.listening[i]);
     if (!stopped && rc == MK_OK)
         drain(&t);
 out:
     if (t.session != NULL)
         mk_mcp_session_cancel(t.session);
     stop_workers(&t);
+    for (size_t i = 0; i < LISTENING_MAX; i++)
+        end_listening(&t, &t.listening[i]);
     mk_mcp_session_close(t.session);
     mk_buf_free(&t.input);
     pthread_cond_destroy(&t.queued);
