@@ -2,6 +2,7 @@
 #include "serve/stdio.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <time.h>
@@ -13,6 +14,8 @@
 #define READ_SIZE ((size_t)64 << 10)
 #define TICK_MS 100
 #define DRAIN_MS 1500
+#define STUCK_MS 1000
+#define WRITE_POLL_MS 20
 
 /* A message that waits for a worker, with the memory it was read into. */
 typedef struct job {
@@ -56,10 +59,32 @@ struct transport {
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const char *p, size_t n)
+/* Waits until the output takes something. A client that does not read holds us up for as long as it likes, but not
+ * beyond the end: once we are told to stop, or the input is closed, it has a second more. */
+static bool wait_writable(const transport *t)
+{
+    const mk_stdio_options *o = t->options;
+    for (int waited = 0; waited < STUCK_MS && !atomic_load(&t->broken);) {
+        struct pollfd fds[] = {{.fd = o->out, .events = POLLOUT}, {.fd = o->in}, {.fd = o->stop, .events = POLLIN}};
+        if (poll(fds, o->stop >= 0 ? 3 : 2, WRITE_POLL_MS) < 0)
+            continue;
+        if (fds[0].revents != 0)
+            return true;
+        if ((fds[1].revents & POLLHUP) != 0 || fds[2].revents != 0) {
+            nanosleep(&(struct timespec){.tv_nsec = WRITE_POLL_MS * 1000000L}, NULL);
+            waited += WRITE_POLL_MS;
+        }
+    }
+    return false;
+}
+
+/* In pieces that a pipe takes at once when it takes anything, so that no write blocks. */
+static bool write_all(const transport *t, const char *p, size_t n)
 {
     while (n > 0) {
-        const ssize_t wrote = write(fd, p, n);
+        if (!wait_writable(t))
+            return false;
+        const ssize_t wrote = write(t->options->out, p, n < PIPE_BUF ? n : PIPE_BUF);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
@@ -75,8 +100,13 @@ static void send_line(transport *t, mk_str text)
 {
     if (text.n == 0 || atomic_load(&t->broken))
         return;
+    /* The line's end goes with the last piece, which is all of a short message. */
+    char piece[PIPE_BUF];
+    const size_t tail = text.n % (PIPE_BUF - 1);
+    memcpy(piece, text.p + text.n - tail, tail);
+    piece[tail] = '\n';
     pthread_mutex_lock(&t->out_mutex);
-    if (!write_all(t->options->out, text.p, text.n) || !write_all(t->options->out, "\n", 1))
+    if (!write_all(t, text.p, text.n - tail) || !write_all(t, piece, tail + 1))
         atomic_store(&t->broken, true);
     pthread_mutex_unlock(&t->out_mutex);
 }

@@ -59,6 +59,19 @@ exec 7>&-
 { rpc 1 ping; sleep 0.3; rpc 2 ping; sleep 0.3; } | "$merkhet" mcp --store s 2>err | head -n 1 >first
 contains "a reader that leaves does not break it" "$(cat first)" '"result":{}'
 
+mkfifo in_stuck out_stuck
+"$merkhet" mcp --store s <in_stuck >out_stuck 2>err &
+pid=$!
+exec 7>in_stuck 8<out_stuck
+for i in $(seq 30); do rpc "$i" tools/list; done >&7 # far more than a pipe holds
+sleep 0.2
+began=$(date +%s%N)
+kill -TERM $pid
+wait $pid
+is "SIGTERM ends it with status 0 while nobody reads its answers" $? 0
+is "within two seconds" $((($(date +%s%N) - began) / 1000000000 < 2)) 1
+exec 7>&- 8<&-
+
 # ---- subscriptions of the modern era: none of them keeps a call waiting, and they end with a result ----
 meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
 listen() { rpc "$1" subscriptions/listen "{\"notifications\":{\"resourceSubscriptions\":[\"merkhet://dataset/card\"]},$meta}"; }
