@@ -140,6 +140,7 @@ void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const c
 /* ---- what a call may do ---- */
 
 mk_arena *mk_mcp_arena(mk_mcp_call *call);
+mk_mcp *mk_mcp_server(const mk_mcp_call *call); /* for mk_mcp_notify */
 mk_str mk_mcp_principal(const mk_mcp_call *call);
 const atomic_bool *mk_mcp_cancelled(const mk_mcp_call *call);
 int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */

@@ -36,6 +36,8 @@ void mk_mcp__capabilities(const mk_json *object, bool *sample, bool *elicit, boo
 
 mk_arena *mk_mcp_arena(mk_mcp_call *call) { return call->arena; }
 
+mk_mcp *mk_mcp_server(const mk_mcp_call *call) { return call->server; }
+
 mk_str mk_mcp_principal(const mk_mcp_call *call)
 {
     return call->session != NULL ? mk_str_of(call->session->principal) : MK_STR("public");
@@ -63,8 +65,9 @@ void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const cha
         return;
     call->progress_last = progress;
     mk_buf_init(&text, call->server->alloc);
-    mk_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%.*s,"
-                  "\"progress\":%.15g", MK_STR_ARG(call->progress_token), progress);
+    mk_buf_z(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
+    mk_buf_str(&text, call->progress_token);
+    mk_buf_printf(&text, ",\"progress\":%.15g", progress);
     if (total > 0)
         mk_buf_printf(&text, ",\"total\":%.15g", total);
     if (message != NULL && call->revision >= MK_REV_2025_03_26) {

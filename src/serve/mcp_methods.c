@@ -541,7 +541,7 @@ static bool read_meta(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
     const mk_json *meta = call->message->meta;
     const mk_json *capabilities = mk_json_get(meta, MK_META("clientCapabilities"));
     const mk_json *level = mk_json_get(meta, MK_META("logLevel"));
-    char data[160];
+    char data[400];
     *status = 400;
     if (call->message->claim.p == NULL) {
         (void)fail(call, out, MK_RPC_PARAMS, "_meta: protocolVersion must be text", NULL, err);

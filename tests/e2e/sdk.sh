@@ -12,4 +12,9 @@ printf '{"op":"assert_node","uid":"%s","label":"P","props":{"name":"Lee","big":9
 works "two people of one name" bash -c "'$merkhet' assert --store example - <lee.jsonl"
 
 node_checks product.mjs "$merkhet" "$work/example"
+
+# What the product has no use for yet, and the protocol has: the fixture program.
+fixture=${MK_BUILD:-$repo/build}/asan/tests/e2e/mcp_fixture
+if [ -x "$fixture" ]; then node_checks fixture.mjs "$fixture" stdio
+else skip "the fixture program is not built: $fixture"; fi
 finish

@@ -19,6 +19,7 @@ const negotiation = { legacy: undefined, auto: { mode: "auto" }, modern: { mode:
 const schemasV1 = {
   "elicitation/create": typesV1.ElicitRequestSchema,
   "sampling/createMessage": typesV1.CreateMessageRequestSchema,
+  "roots/list": typesV1.ListRootsRequestSchema,
   "notifications/resources/updated": typesV1.ResourceUpdatedNotificationSchema,
   "notifications/message": typesV1.LoggingMessageNotificationSchema,
   "notifications/tools/list_changed": typesV1.ToolListChangedNotificationSchema,
