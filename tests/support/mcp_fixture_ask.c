@@ -162,12 +162,17 @@ static void put_answer(mk_buf *text, const mk_json *answer)
 {
     const mk_json *content = member(answer, "content"), *roots = member(answer, "roots");
     for (size_t i = 0; roots != NULL && roots->kind == MK_JSON_ARRAY && i < roots->n; i++) {
-        mk_buf_z(text, " ");
+        mk_buf_c(text, ' ');
         mk_buf_str(text, text_of(member(&roots->items[i], "uri")));
+    }
+    if (member(answer, "role") != NULL) {
+        mk_buf_c(text, ' ');
+        mk_buf_str(text, sampled(answer));
+        return;
     }
     for (size_t i = 0; content != NULL && content->kind == MK_JSON_OBJECT && i < content->n; i++)
         if (content->members[i].value.kind == MK_JSON_STRING) {
-            mk_buf_z(text, " ");
+            mk_buf_c(text, ' ');
             mk_buf_str(text, content->members[i].value.text);
         }
 }
