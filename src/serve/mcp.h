@@ -49,6 +49,7 @@ typedef struct mk_mcp_offer {
     const char *instructions; /* at most 1,500 characters */
     const mk_tool *const *tools; /* sorted by name */
     size_t tool_count;
+    bool tools_change, resources_change, prompts_change; /* mk_mcp_notify may say that a list did; declared to clients */
     /* The entries of a list, comma between them. */
     void (*list)(void *ctx, mk_mcp_list list, mk_buf *out);
     /* Appends the items of `contents`. MK_E_NOT_FOUND for a uri that is not there. */

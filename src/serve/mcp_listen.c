@@ -121,9 +121,9 @@ static void read_filter(const mk_mcp_call *call, mk_listener *l)
                                                           : NULL;
     const mk_json *uris = filter != NULL ? mk_json_get(filter, "resourceSubscriptions") : NULL;
     const mk_mcp_offer *offer = call->server->offer;
-    l->tools = is_true(filter, "toolsListChanged") && offer->tool_count > 0;
-    l->prompts = is_true(filter, "promptsListChanged") && offer->prompt != NULL;
-    l->resources = is_true(filter, "resourcesListChanged") && offer->read != NULL;
+    l->tools = is_true(filter, "toolsListChanged") && offer->tools_change;
+    l->prompts = is_true(filter, "promptsListChanged") && offer->prompts_change;
+    l->resources = is_true(filter, "resourcesListChanged") && offer->resources_change;
     for (size_t i = 0; uris != NULL && uris->kind == MK_JSON_ARRAY && i < uris->n && l->uri_count < 8; i++)
         if (uris->items[i].kind == MK_JSON_STRING && uris->items[i].text.n < sizeof l->uris[0])
             snprintf(l->uris[l->uri_count++], sizeof l->uris[0], "%.*s", (int)uris->items[i].text.n,

@@ -76,17 +76,18 @@ static mk_str text_param(const mk_mcp_call *call, const char *name)
 
 /* ---- the handshake ---- */
 
+/* What the server can do. A modern request says itself which logs it wants, so that logging is no capability there. */
 static void put_capabilities(const mk_mcp_call *call, mk_buf *out)
 {
     const mk_mcp_offer *offer = call->server->offer;
-    mk_buf_z(out, "\"capabilities\":{\"tools\":{\"listChanged\":true}");
+    mk_buf_printf(out, "\"capabilities\":{\"tools\":{%s}", offer->tools_change ? "\"listChanged\":true" : "");
     if (offer->read != NULL)
-        mk_buf_z(out, ",\"resources\":{\"subscribe\":true,\"listChanged\":true}");
+        mk_buf_printf(out, ",\"resources\":{\"subscribe\":true%s}", offer->resources_change ? ",\"listChanged\":true" : "");
     if (offer->prompt != NULL)
-        mk_buf_z(out, ",\"prompts\":{\"listChanged\":true}");
+        mk_buf_printf(out, ",\"prompts\":{%s}", offer->prompts_change ? "\"listChanged\":true" : "");
     if (offer->complete != NULL)
         mk_buf_z(out, ",\"completions\":{}");
-    mk_buf_z(out, ",\"logging\":{}}");
+    mk_buf_z(out, call->modern ? "}" : ",\"logging\":{}}");
 }
 
 static void put_instructions(const mk_mcp_call *call, mk_buf *out)

@@ -371,7 +371,7 @@ static int64_t offer_ttl(void *ctx, mk_str uri)
 void mk_offer_init(mk_mcp_offer *offer, mk_service *service, const mk_tools *tools, const char *version)
 {
     *offer = (mk_mcp_offer){.ctx = service, .name = "merkhet", .title = "Merkhet", .version = version,
-                            .instructions = instructions, .tools = tools->list, .tool_count = tools->count,
+                            .instructions = instructions, .tools = tools->list, .tool_count = tools->count, .resources_change = true,
                             .list = offer_list, .read = offer_read, .prompt = offer_prompt,
                             .complete = offer_complete, .ttl_ms = offer_ttl};
 }

@@ -108,6 +108,12 @@ is "the end of input ends it" $? 0
 # ---- no store yet ----
 out=$(call 1 describe_dataset '{}' | "$merkhet" mcp --store later)
 contains "a store that is not there is named with the command that makes it" "$out" 'merkhet init --store later'
+out=$({ rpc 1 initialize "$init"; sleep 0.2; { "$merkhet" init --store later
+    printf '%s\n' '{"op":"assert_node","uid":"ada","label":"P","vt_s":1}' | "$merkhet" assert --store later -; } >/dev/null
+    for _ in $(seq 20); do rpc 2 resources/read '{"uri":"merkhet://dataset/card"}'; sleep 0.1; done; } | "$merkhet" mcp --store later)
+contains "resources that change are declared, other lists are not" "$out" \
+    '"capabilities":{"tools":{},"resources":{"subscribe":true,"listChanged":true},"prompts":{}'
+is "a store that is made later is told of once" "$(printf '%s\n' "$out" | grep -c 'resources/list_changed')" 1
 
 # ---- check and configurations ----
 contains "the self-test" "$("$merkhet" mcp --store s --check)" 'describe_dataset  ok'

@@ -178,6 +178,7 @@ void mcp_fixture_init(mk_mcp_offer *offer)
 {
     *offer = (mk_mcp_offer){.name = "merkhet-fixture", .title = "Conformance fixture", .version = "1.0.0",
                             .instructions = "For tests only.", .tools = mcp_fixture_tools,
-                            .tool_count = mcp_fixture_tool_count, .list = offer_list, .read = offer_read,
+                            .tool_count = mcp_fixture_tool_count, .tools_change = true,
+                            .resources_change = true, .prompts_change = true, .list = offer_list, .read = offer_read,
                             .prompt = offer_prompt, .complete = offer_complete};
 }
