@@ -241,21 +241,20 @@ static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *sessio
                           .deadline_us = clock->now_us(clock->ctx) + server->options.deadline_us};
     call->progress_token = token_text(message->meta, arena);
     mk_buf_init(&call->wanted, arena->alloc);
-    if (session == NULL || message->claims) {
-        call->revision = MK_REV_2026_07_28;
-        call->level = INT32_MAX;
-    } else {
+    call->revision = MK_REV_2026_07_28;
+    call->level = INT32_MAX;
+    if (session == NULL)
+        return;
+    pthread_mutex_lock(&session->mutex);
+    call->flight = message->kind == MK_MESSAGE_REQUEST ? find_flight(session, message->id) : NULL;
+    if (!message->claims) {
         call->revision = session->revision != MK_REV_NONE ? session->revision : MK_REV_2025_11_25;
         call->level = session->level;
         call->can_sample = session->can_sample;
         call->can_elicit = session->can_elicit;
         call->can_roots = session->can_roots;
     }
-    if (session != NULL) {
-        pthread_mutex_lock(&session->mutex);
-        call->flight = message->kind == MK_MESSAGE_REQUEST ? find_flight(session, message->id) : NULL;
-        pthread_mutex_unlock(&session->mutex);
-    }
+    pthread_mutex_unlock(&session->mutex);
 }
 
 static mk_code handle_request(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
@@ -332,7 +331,7 @@ mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_mess
     switch (message->kind) {
     case MK_MESSAGE_BAD:
         *status = 400;
-        mk_mcp_error(out, message->id, message->error, message->why, NULL);
+        mk_mcp__error_of(out, message);
         return mk_buf_done(out, err);
     case MK_MESSAGE_BATCH:
         return handle_batch(server, session, message, stream, arena, out, status, err);

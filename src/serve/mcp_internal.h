@@ -56,7 +56,7 @@ struct mk_mcp_session {
     char principal[128];
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    mk_revision revision;
+    _Atomic mk_revision revision;
     bool assumed;
     bool can_sample, can_elicit, can_roots;
     bool subscribed; /* to the uris below */
@@ -118,6 +118,8 @@ struct mk_mcp_call {
 
 /* ---- rpc.c ---- */
 void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_mcp_message *out);
+/* What a bad message is answered with: an unknown id is null in a session and left out in the modern era. */
+void mk_mcp__error_of(mk_buf *out, const mk_mcp_message *message);
 
 /* ---- mcp_call.c ---- */
 int mk_mcp__level(mk_str word); /* -1: no such level */

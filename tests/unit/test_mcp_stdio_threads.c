@@ -461,6 +461,10 @@ static void test_mcp_stdio__modern_requests_stand_alone(void **state)
         snprintf(members, sizeof members, "\"_meta\":{%s}", envelopes[i].meta);
         assert_has(ask(&p, "tools/list", members), envelopes[i].part);
     }
+    send_text(&p, "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
+                  "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}");
+    assert_true(read_line(&p, &p.answer)); /* an id that is none is not echoed, and not null either */
+    assert_has(p.answer.p, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600");
     p.modern = true;
     assert_has(tool(&p, "test_missing_capability"), "-32021");
     assert_has(p.answer.p, "\"data\":{\"requiredCapabilities\":{\"sampling\":{}}}");
