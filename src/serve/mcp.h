@@ -68,6 +68,7 @@ typedef struct mk_mcp_offer {
 typedef struct mk_mcp_options {
     int64_t deadline_us;  /* of one call; 0: 50 s */
     int64_t reply_us;     /* how long a client may take to answer a question; 0: 60 s */
+    int64_t beat_us;      /* how long a call that runs may say nothing to who wants progress; 0: 4 s */
     bool authenticated;   /* answers of lists are private then */
     const mk_clock *clock;
 } mk_mcp_options;
@@ -135,6 +136,10 @@ void mk_mcp_forget(mk_mcp_session *session, const mk_mcp_message *message);
 MK_CHECK mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                                mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err);
 
+/* Reports progress of calls that said nothing for a while, so that a client sees that they run; transports call it a few
+ * times a second. Only of calls that were begun in a session. Source: serving spec, 10. */
+void mk_mcp_beat(mk_mcp *server);
+
 /* An error message for `id` (n 0: null). */
 void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const char *data /* JSON or NULL */);
 
@@ -149,7 +154,7 @@ int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */
 bool mk_mcp_is_structured(const mk_mcp_call *call);
 /* Only when the client asked for it; progress that does not grow is left out. total 0: not known. */
 void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const char *message);
-double mk_mcp_progressed(const mk_mcp_call *call); /* the last progress that was reported, 0 at first */
+double mk_mcp_progressed(mk_mcp_call *call); /* the last progress that was reported, 0 at first */
 /* `level` is one of RFC 5424's words; `data` is JSON. Only at or above the level that the client set. */
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data);
 

@@ -38,6 +38,7 @@ struct mk_flight {
     size_t id_n;
     atomic_bool cancelled;
     bool silent; /* cancelled by the client: nothing more is sent */
+    mk_mcp_call *call; /* NULL: it waits, or its answer is written. Under the session's mutex */
 };
 
 /* A question that was sent to the client. */
@@ -106,7 +107,9 @@ struct mk_mcp_call {
     bool can_sample, can_elicit, can_roots;
     int level; /* of logs; above all words: none */
     mk_str progress_token; /* JSON text; n 0: none */
+    pthread_mutex_t said; /* of the two below, held while they are sent so that progress arrives in order */
     double progress_last;
+    int64_t said_us, begun_us;
     int64_t deadline_us;
     /* Modern, several rounds. */
     const mk_json *responses; /* inputResponses of this request */
@@ -123,6 +126,8 @@ void mk_mcp__error_of(mk_buf *out, const mk_mcp_message *message);
 
 /* ---- mcp_call.c ---- */
 int mk_mcp__level(mk_str word); /* -1: no such level */
+/* Says that the call runs, when it was silent for too long and somebody wants to know. */
+void mk_mcp__beat(mk_mcp_call *call);
 /* Capabilities out of a `capabilities` or `clientCapabilities` object. */
 void mk_mcp__capabilities(const mk_json *object, bool *sample, bool *elicit, bool *roots);
 /* A response of the client to one of our questions; others are ignored. */

@@ -344,6 +344,7 @@ static mk_code serve(transport *t, bool *stopped, mk_err *err)
         }
         if (n > 0 && fds[0].revents != 0)
             rc = read_some(t, &more, err);
+        mk_mcp_beat(t->server);
         if (t->options->tick != NULL)
             t->options->tick(t->options->tick_ctx);
     }

@@ -73,6 +73,15 @@ static mk_code run_slow(const mk_tool *tool, mk_mcp_call *call, const mk_json *a
     return mcp_fixture_put_text(out, MK_STR("Nobody cancelled it."), err);
 }
 
+/* Half a second without a word. */
+static mk_code run_silent(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+{
+    (void)tool, (void)args;
+    if (!pause_ms(call, 500))
+        return mk_fail(err, MK_E_CANCELLED, "cancelled");
+    return mcp_fixture_put_text(out, MK_STR("It took half a second."), err);
+}
+
 /* ---- changes ---- */
 
 static mk_code run_change(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
@@ -143,6 +152,7 @@ TOOL(mixed_tool, "test_multiple_content_types", run_fixed, "text, image and reso
      RESOURCE("test://mixed-content-resource", "application/json", "{\\\"test\\\":\\\"data\\\",\\\"value\\\":123}") "]")
 TOOL(reconnection_tool, "test_reconnection", run_progress, "lets go of its stream before the result", NULL, NULL)
 TOOL(sampling_tool, "test_sampling", mcp_fixture_run_sampling, "asks the client's model", ONE_TEXT("prompt"), NULL)
+TOOL(silent_tool, "test_silent", run_silent, "takes half a second and reports nothing", NULL, NULL)
 TOOL(simple_tool, "test_simple_text", run_fixed, "one text", NULL,
      TEXT_CONTENT("This is a simple text response for testing."))
 TOOL(slow_tool, "test_slow", run_slow, "takes ten seconds, unless it is cancelled", NULL, NULL)
@@ -161,6 +171,6 @@ const mk_tool *const mcp_fixture_tools[] = {
     &schema_tool, &audio_tool, &elicit_tool, &defaults_tool, &enums_tool, &embedded_tool, &error_tool, &image_tool,
     &round_capabilities_tool, &round_elicit_tool, &round_roots_tool, &round_multi_tool, &round_many_tool,
     &round_state_tool, &round_sample_tool, &round_tampered_tool, &log_tool, &missing_tool, &mixed_tool,
-    &reconnection_tool, &sampling_tool, &simple_tool, &slow_tool, &stream_tool, &logging_tool, &progress_tool,
+    &reconnection_tool, &sampling_tool, &silent_tool, &simple_tool, &slow_tool, &stream_tool, &logging_tool, &progress_tool,
     &prompt_change_tool, &update_tool, &tool_change_tool, &header_tool};
 const size_t mcp_fixture_tool_count = sizeof mcp_fixture_tools / sizeof *mcp_fixture_tools;

@@ -55,7 +55,7 @@ static void send_text(peer *p, const char *text)
 
 static const char *handshake(peer *p, const char *version);
 
-static void peer_open(peer *p, bool modern, const char *capabilities)
+static void peer_open_with(peer *p, bool modern, const char *capabilities, const mk_mcp_options *options)
 {
     *p = (peer){.modern = modern, .capabilities = capabilities};
     mcp_fixture_init(&p->offer);
@@ -64,10 +64,15 @@ static void peer_open(peer *p, bool modern, const char *capabilities)
     mk_buf_init(&p->between, &mk_alloc_default);
     assert_int_equal(pipe(p->to), 0);
     assert_int_equal(pipe(p->from), 0);
-    assert_int_equal(mk_mcp_open(&mk_alloc_default, &p->offer, NULL, &p->server, NULL), MK_OK);
+    assert_int_equal(mk_mcp_open(&mk_alloc_default, &p->offer, options, &p->server, NULL), MK_OK);
     assert_int_equal(pthread_create(&p->thread, NULL, serve, p), 0);
     if (!modern)
         (void)handshake(p, "2025-11-25");
+}
+
+static void peer_open(peer *p, bool modern, const char *capabilities)
+{
+    peer_open_with(p, modern, capabilities, NULL);
 }
 
 /* Ends the input, and waits for the server to end. */
@@ -362,6 +367,23 @@ static void test_mcp_stdio__progress_is_told_to_who_asked(void **state)
         assert_string_equal(p.between.p, ""); /* nobody asked */
         peer_close(&p);
     }
+}
+
+/* A call that says nothing is said to run: by seconds, or a little beyond what it said last. */
+static void test_mcp_stdio__a_silent_call_is_heard_of(void **state)
+{
+    const mk_mcp_options options = {.beat_us = 50000};
+    peer p;
+    (void)state;
+    peer_open_with(&p, false, "", &options);
+    assert_has(ask(&p, "tools/call", "\"name\":\"test_silent\",\"_meta\":{\"progressToken\":7}"), "half a second");
+    assert_true(count(p.between.p, "\"message\":\"still running\"") >= 2);
+    assert_has(p.between.p, "{\"progressToken\":7,\"progress\":0.");
+    (void)ask(&p, "ping", "");
+    assert_string_equal(p.between.p, ""); /* no more of it afterwards */
+    (void)tool(&p, "test_silent");
+    assert_string_equal(p.between.p, "");
+    peer_close(&p);
 }
 
 /* Scenarios tools-call-sampling, tools-call-elicitation, elicitation-sep1034-defaults, elicitation-sep1330-enums. */
@@ -661,6 +683,7 @@ int main(void)
         cmocka_unit_test(test_mcp_stdio__a_session_begins_with_any_message),
         cmocka_unit_test(test_mcp_stdio__logs_come_at_the_level_that_was_set),
         cmocka_unit_test(test_mcp_stdio__progress_is_told_to_who_asked),
+        cmocka_unit_test(test_mcp_stdio__a_silent_call_is_heard_of),
         cmocka_unit_test(test_mcp_stdio__a_session_asks_and_waits),
         cmocka_unit_test(test_mcp_stdio__a_session_hears_of_what_it_subscribed_to),
         cmocka_unit_test(test_mcp_stdio__modern_requests_stand_alone),
