@@ -267,9 +267,9 @@ $(O)/tests/%: $(O)/tests/%.o $(O)/libsupport.a $(O)/libmk.a
 # With clang's fuzzer in the fuzz variant, with our own driver in the others.
 FUZZ_MAIN = $(if $(filter fuzz,$(V)),,$(O)/tests/fuzz/driver.o)
 FUZZ_LINK = $(if $(filter fuzz,$(V)),-fsanitize=fuzzer)
-$(FUZZ_BIN): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(FUZZ_MAIN) $(O)/libmk.a
+$(FUZZ_BIN): $(O)/tests/fuzz/%: $(O)/tests/fuzz/%.o $(FUZZ_MAIN) $(O)/libsupport.a $(O)/libmk.a
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS_ALL) $(FUZZ_LINK) -o $@ $< $(FUZZ_MAIN) $(O)/libmk.a $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(FUZZ_LINK) -o $@ $< $(FUZZ_MAIN) $(O)/libsupport.a $(O)/libmk.a $(LDLIBS)
 
 $(O)/bench/%: $(O)/bench/%.o $(BENCH_SUPPORT_OBJ) $(O)/libsupport.a $(O)/libmk.a
 	$(call say,LINK)
