@@ -62,6 +62,9 @@ for name in $(tools/deps.sh --list | cut -f1); do
     grep -q "^| \`$name\`" docs/dependencies.md || echo "$name"
 done | found "packages that docs/dependencies.md does not explain"
 
+# npm writes where a package came from unless it is told not to (--omit-lockfile-registry-resolved).
+grep -n '"resolved"' tests/e2e/node/package-lock.json | found "the lock file names a host"
+
 if command -v groff >/dev/null 2>&1; then
     groff -man -Tutf8 -ww -z docs/merkhet.1 2>&1 | found "manual page"
 fi
