@@ -42,7 +42,7 @@ typedef struct events {
 static bool is_verb_concept(mk_concept c) { return c == C_SEND || c == C_RECEIVE; }
 
 /* A word like "rated" or "messaged", which name_events took for an event, standing where a verb stands. */
-static bool is_event_verb(const mk_token *t)
+bool mk_off__is_event_verb(const mk_token *t)
 {
     const size_t n = strlen(t->low);
     return t->concept == C_EVENT && n > 3 && strcmp(t->low + n - 2, "ed") == 0;
@@ -53,7 +53,7 @@ static void find_verb(events *e)
     const mk_off *q = e->q;
     e->verb = q->count;
     for (size_t i = 0; i < q->count && e->verb == q->count; i++)
-        if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || is_event_verb(&q->tokens[i])))
+        if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || mk_off__is_event_verb(&q->tokens[i])))
             e->verb = i;
     /* "MESSAGE events" is a noun; with no other verb a relation type is what was done. */
     const bool noun = q->rel_count != 0 && q->rel_last[0] + 1 < q->count && !q->tokens[q->rel_last[0] + 1].used &&
@@ -597,28 +597,54 @@ static void write_what(events *e)
     say_filters(e);
 }
 
-/* ---- ties ---- */
+/* ---- what has to be so for the answer to be the answer ---- */
+
+mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, const mk_json **rows)
+{
+    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    mk_call_result result;
+    mk_json *payload;
+    mk_code rc;
+    *rows = NULL;
+    mk_call_result_init(&result, q->arena->alloc);
+    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), args, &options, scratch, &result, q->err);
+    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
+        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
+        goto out;
+    }
+    MK_TRY(rc, rc);
+    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
+    *rows = mk_json_get(payload, "rows");
+out:
+    mk_call_result_free(&result);
+    return rc;
+}
+
+static mk_code aggregate_now(events *e, const char *groups, mk_arena *scratch, const mk_json **rows)
+{
+    mk_buf args;
+    mk_code rc;
+    mk_buf_init(&args, e->q->arena->alloc);
+    mk_buf_printf(&args, "{\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"}]", groups);
+    put_filters(e, &args);
+    mk_buf_c(&args, '}');
+    MK_TRY(rc, mk_buf_done(&args, e->q->err));
+    rc = mk_off__aggregate(e->q, mk_buf_view(&args), scratch, rows);
+out:
+    mk_buf_free(&args);
+    return rc;
+}
 
 /* Whether the ranking is cut between equals; then nobody can say which of them is meant. */
 static mk_code is_tied(events *e, bool *tied)
 {
     mk_off *q = e->q;
-    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    const mk_json *rows;
     mk_arena scratch;
-    mk_call_result result;
-    mk_json *payload;
     mk_code rc;
     *tied = false;
     mk_arena_init(&scratch, q->arena->alloc);
-    mk_call_result_init(&result, q->arena->alloc);
-    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), mk_buf_view(&e->args), &options, &scratch, &result, q->err);
-    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) { /* the plan will say it again, where it is asked for */
-        rc = MK_OK;
-        goto out;
-    }
-    MK_TRY(rc, rc);
-    MK_TRY(rc, mk_json_parse(&scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
-    const mk_json *rows = mk_json_get(payload, "rows");
+    MK_TRY(rc, mk_off__aggregate(q, mk_buf_view(&e->args), &scratch, &rows)); /* NULL: the plan will say why */
     const int64_t k = e->what == A_TOP ? e->top : 1;
     int64_t above = 0, equal = 0, cut = INT64_MIN;
     for (int64_t i = 0; i < k; i++) { /* the k-th largest number, by k passes: k is small */
@@ -642,39 +668,7 @@ static mk_code is_tied(events *e, bool *tied)
     }
     *tied = above + equal > k;
 out:
-    mk_call_result_free(&result);
     mk_arena_free(&scratch);
-    return rc;
-}
-
-/* ---- what has to be so for the answer to be the answer ---- */
-
-static mk_code aggregate_now(events *e, const char *groups, mk_arena *scratch, const mk_json **rows)
-{
-    mk_off *q = e->q;
-    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
-    mk_call_result result;
-    mk_json *payload;
-    mk_buf args;
-    mk_code rc;
-    *rows = NULL;
-    mk_buf_init(&args, q->arena->alloc);
-    mk_call_result_init(&result, q->arena->alloc);
-    mk_buf_printf(&args, "{\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"}]", groups);
-    put_filters(e, &args);
-    mk_buf_c(&args, '}');
-    MK_TRY(rc, mk_buf_done(&args, q->err));
-    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), mk_buf_view(&args), &options, scratch, &result, q->err);
-    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
-        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
-        goto out;
-    }
-    MK_TRY(rc, rc);
-    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
-    *rows = mk_json_get(payload, "rows");
-out:
-    mk_buf_free(&args);
-    mk_call_result_free(&result);
     return rc;
 }
 

@@ -13,12 +13,12 @@ static const struct {
     const char *words;
 } table[] = {
     {C_STOP, "a an the of in on at to from for and or with by as is are was were be been being it its that this these those "
-             "there then than such into onto over within during between among along out up off about per each every any all "
-             "both either also just only please can could would should may might will shall do does tell me us show "
-             "let i we you my our your have has had having so if whenever while where per via under upon through "
+             "there then than such into onto over within during between among along out up off about any all "
+             "either also please can could would should may might will shall do does tell me us show "
+             "let i we you my our your have has had having so if whenever while where  via under upon through "
              "throughout across utc gmt z inclusive exclusive included excluded including include respectively namely "
-             "i.e e.g ie eg etc they them their he she him her his hers themselves itself using use used based "
-             "according suppose say whether no matter both be along exact exactly how but one became become becomes in-between valid versus vs direction ago different-from at-most everything"},
+             "i.e e.g ie eg etc ids id uids they them their he she him her his hers themselves itself using use used based "
+             "according suppose say whether no matter be along exact exactly how one became become becomes in-between valid versus vs direction ago different-from at-most everything"},
     {C_COUNT, "count counts counted number numbers many total tally"},
     {C_WHICH, "which what name list identify find report state compute calculate determine return pick"},
     {C_WHO, "who whom whose whoever"},
@@ -79,6 +79,12 @@ static const struct {
     {C_PLACE, "incoming inbound"},
     {C_DAYPART, "noon midnight"},
     {C_CORRECTION, "later"},
+    {C_ONLY, "only exclusively solely merely just"},
+    {C_EACH, "each every per"},
+    {C_BUT, "but yet although though nevertheless"},
+    {C_BOTH, "both"},
+    {C_SAME, "same"},
+    {C_ONCE, "once twice single"},
 };
 
 /* A hash of the table is not worth it: a question has thirty words. */
