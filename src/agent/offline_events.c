@@ -29,7 +29,8 @@ typedef struct events {
     int64_t top;
     bool by_distinct;   /* rank by how many different others */
     bool last;          /* WHEN: the last time */
-    int64_t stride;
+    const char *period; /* BUCKET */
+    bool either;        /* `src` may stand at any end */
     const char *cmp;    /* of the property; NULL: no filter */
     int64_t value;
     mk_buf args, steps, said;
@@ -125,8 +126,16 @@ static bool place_names(events *e)
     }
     for (size_t i = 0; i < q->name_count; i++) {
         const size_t at = before_name(q, q->names[i].first);
-        if (q->name_count == 1 && e->verb == q->count && at > 0 && mk_off__is(&q->tokens[at - 1], "with")) {
+        /* "together with A", "with how many did A have events" */
+        const size_t behind = q->names[i].last + 1;
+        const bool fronted = mk_off__is(&q->tokens[0], "with") && behind < q->count && mk_off__is_any(&q->tokens[behind], "have had has share shared");
+        if (q->name_count == 1 && e->verb == q->count && at > 0 && (mk_off__is(&q->tokens[at - 1], "with") || fronted)) {
             e->with = true;
+            e->src = q->names[i].uid;
+            return true;
+        }
+        if (q->name_count == 1 && e->verb == q->count && (mk_off__concepts(q) & MK_C(C_INVOLVED)) != 0) {
+            e->either = true;
             e->src = q->names[i].uid;
             return true;
         }
@@ -177,11 +186,16 @@ static role asked_role(const events *e, size_t noun)
     return noun < e->verb ? e->subject : e->object;
 }
 
-static int64_t bucket_of(const mk_token *t)
+/* A stretch of the calendar as a dimension of aggregate_events; NULL: the word is none. */
+static const char *period_of(const mk_token *t)
 {
-    if (mk_off__is_any(t, "day days date")) return INT64_C(86400000000);
-    if (mk_off__is_any(t, "hour hours")) return INT64_C(3600000000);
-    return 0;
+    static const struct {
+        const char *words, *unit;
+    } periods[] = {{"day days date", "day"}, {"week weeks", "week"}, {"month months", "month"}, {"quarter quarters", "quarter"}, {"year years", "year"}};
+    for (size_t i = 0; i < sizeof periods / sizeof *periods; i++)
+        if (mk_off__is_any(t, periods[i].words))
+            return periods[i].unit;
+    return NULL;
 }
 
 /* A number that says how many of a ranking, and not a value. */
@@ -241,9 +255,9 @@ static bool find_asked(events *e, uint64_t bits)
         return e->what != A_NONE;
     }
     const bool ranks = (bits & MK_C(C_MOST)) != 0;
-    if (ranks && which < q->count && noun < q->count && bucket_of(&q->tokens[noun]) != 0) {
+    if (ranks && which < q->count && noun < q->count && period_of(&q->tokens[noun]) != NULL) {
         e->what = A_BUCKET;
-        e->stride = bucket_of(&q->tokens[noun]);
+        e->period = period_of(&q->tokens[noun]);
         return true;
     }
     if (ranks && (bits & MK_C(C_TYPE)) != 0) {
@@ -325,7 +339,7 @@ static void put_filters(events *e, mk_buf *out)
     const mk_off *q = e->q;
     const role r = e->src.n != 0 ? R_SRC : e->dst.n != 0 ? R_DST : R_NONE;
     if (r != R_NONE) {
-        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[", r == R_SRC ? "src" : "dst");
+        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[", e->either ? "either" : r == R_SRC ? "src" : "dst");
         mk_canon_string(out, r == R_SRC ? e->src : e->dst);
         mk_buf_z(out, "]}");
     }
@@ -357,7 +371,7 @@ static void say_filters(events *e)
         mk_buf_printf(said, " whose %.*s is %s %lld", MK_STR_ARG(q->prop),
                       e->cmp[0] == 'e' ? "exactly" : e->cmp[0] == 'g' ? "above" : "below", (long long)e->value);
     if (e->src.n != 0)
-        mk_buf_printf(said, " from %.*s", MK_STR_ARG(e->src));
+        mk_buf_printf(said, e->either ? " that %.*s is source or target of" : " from %.*s", MK_STR_ARG(e->src));
     if (e->dst.n != 0)
         mk_buf_printf(said, " to %.*s", MK_STR_ARG(e->dst));
     mk_off__say_times(q, said);
@@ -415,24 +429,10 @@ static void write_ranking(events *e, const char *groups, const char *aggregate, 
 {
     char args[160];
     put_groups(e, groups, aggregate);
-    if (e->what == A_BUCKET)
-        mk_buf_printf(&e->args, ",\"stride\":%lld", (long long)e->stride);
     close_first(e);
     snprintf(args, sizeof args, "\"fn\":\"topk\",\"field\":\"%s\",\"k\":%lld", field, (long long)(e->what == A_TOP ? e->top : 1));
     put_second(e, args);
     snprintf(e->from, sizeof e->from, "s2.rows%s", column);
-}
-
-/* Buckets begin at midnight, or at the full hour. */
-static void align_window(events *e)
-{
-    mk_off *q = e->q;
-    int64_t lo = q->has_window ? q->t_a : q->vt_min;
-    const int64_t hi = q->has_window ? q->t_b : q->vt_max;
-    lo -= ((lo % e->stride) + e->stride) % e->stride;
-    q->has_window = true;
-    q->t_a = lo;
-    q->t_b = hi;
 }
 
 /* One aggregation by one end, as a step of its own. */
@@ -582,9 +582,9 @@ static void write_what(events *e)
         e->kind = "entity_set";
         break;
     case A_BUCKET:
-        align_window(e);
-        mk_buf_z(&e->said, e->stride > INT64_C(3600000000) ? "Which day (UTC) has the most events" : "Which hour has the most events");
-        write_ranking(e, "{\"dim\":\"time_bucket\"}", "{\"agg\":\"count\"}", "count", "[0]");
+        mk_buf_printf(&e->said, "Which %s of the calendar (UTC) has the most events", e->period);
+        snprintf(groups, sizeof groups, "{\"dim\":\"calendar_period\",\"unit\":\"%s\"}", e->period);
+        write_ranking(e, groups, "{\"agg\":\"count\"}", "count", "[0]");
         e->kind = "interval";
         break;
     case A_TYPE:
@@ -751,6 +751,10 @@ static bool read_question(events *e)
         return false;
     /* Counting events between two named ends needs to know which is which; so does every list. */
     if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && !e->with)
+        return false;
+    if (q->either_role && !e->either && !e->with && !e->between)
+        return false;
+    if (e->either && e->what != A_COUNT && e->what != A_BUCKET && e->what != A_TYPE)
         return false;
     return !(e->what == A_BUCKET && e->src.n != 0 && e->dst.n != 0);
 }

@@ -450,67 +450,10 @@ static const frame frames[] = {
     {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
 };
 
-static bool is_sequence(const mk_off *q, size_t i, const char *const words[])
-{
-    for (size_t k = 0; words[k] != NULL; k++)
-        if (i + k >= q->count || q->tokens[i + k].used || !mk_off__is(&q->tokens[i + k], words[k]))
-            return false;
-    return true;
-}
-
-/* "the entire six months" is all of the data when they extend over about six months. */
-static bool is_whole_extent(const mk_off *q, size_t number)
-{
-    static const struct {
-        const char *unit;
-        double days;
-    } units[] = {{"days", 1}, {"weeks", 7}, {"months", 30.4}, {"years", 365.2}};
-    double asked = 0;
-    if (number + 1 >= q->count || !q->has_extent)
-        return false;
-    for (size_t k = 0; k < q->number_count; k++)
-        if (q->number_tokens[k] == number)
-            for (size_t u = 0; u < 4; u++)
-                if (mk_off__is(&q->tokens[number + 1], units[u].unit))
-                    asked = (double)q->numbers[k] * units[u].days * 86400e6;
-    const double whole = (double)(q->vt_max - q->vt_min);
-    return asked > whole * 0.75 && asked < whole * 1.25;
-}
-
-static void hush(mk_off *q, size_t first, size_t n)
-{
-    for (size_t i = first; i < first + n && i < q->count; i++) {
-        q->tokens[i].concept = C_STOP;
-        for (size_t k = 0; k < q->number_count; k++)
-            if (q->number_tokens[k] == i) {
-                q->number_tokens[k] = q->number_tokens[q->number_count - 1];
-                q->numbers[k] = q->numbers[--q->number_count];
-            }
-    }
-}
-
-/* Words that only say how to answer, or how much of the data is meant. */
-static void quiet_phrases(mk_off *q)
-{
-    static const char *const answer[] = {"answer", "yes", "or", "no", NULL}, *const yes_no[] = {"yes", "or", "no", NULL};
-    for (size_t i = 0; i < q->count; i++) {
-        if (is_sequence(q, i, answer))
-            hush(q, i, 4);
-        else if (is_sequence(q, i, yes_no))
-            hush(q, i, 3);
-        else if (i > 0 && mk_off__is_any(&q->tokens[i - 1], "whole entire full complete") && is_whole_extent(q, i))
-            hush(q, i, 2);
-        /* "the largest number of different senders": one superlative, and nothing to count */
-        else if (i > 0 && q->tokens[i - 1].concept == C_MOST && mk_off__is_any(&q->tokens[i], "number count total") && !q->tokens[i].used)
-            hush(q, i, 1);
-    }
-}
-
 /* "at most" is no superlative, "the whole period" no bucket; "did" inside a sentence is grammar, and at its beginning it asks
  * for yes or no, as "was" and "had" do. */
 static void quiet_words(mk_off *q)
 {
-    quiet_phrases(q);
     for (size_t i = 0; i < q->count; i++) {
         mk_token *t = &q->tokens[i];
         const mk_token *before = i > 0 ? &q->tokens[i - 1] : NULL;
@@ -617,17 +560,21 @@ mk_code mk_off__frames(mk_off *q)
     size_t list[MK_OFF_NAMES_MAX];
     bool planned = false;
     mk_code rc = MK_OK;
+    mk_off__remarks(q);
     quiet_words(q);
     const size_t names = distinct_names(q, list);
     const uint64_t bits = mk_off__concepts(q);
     if (q->has_window && q->has_extent && (q->t_b <= q->vt_min || q->t_a >= q->vt_max))
         return outside(q);
-    if (q->ambiguous || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))
+    if (q->ambiguous || q->backwards || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))
         return explain(q);
     static const frame back = {"who reaches", B(REACH), B(NODE) | B(WHO) | B(COUNT), B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(NODE), 1, 0, 0,
                                MAY_WINDOW, false, false, reach_back};
     if (fits(q, &back, bits, names) && is_reach_back(q))
         return write_frame(q, &back);
+    MK_TRY(rc, mk_off__life(q, &planned));
+    if (planned || q->out->missing_count != 0)
+        return planned ? rc : explain(q);
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
         if (fits(q, &frames[i], bits, names))
             return write_frame(q, &frames[i]);

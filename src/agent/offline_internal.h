@@ -25,7 +25,7 @@ typedef enum mk_concept {
     C_BURST, C_NEW, C_RECIPROCAL, C_SHARE, C_BELIEF, C_NOW, C_EXIST, C_NOT, C_ADDED, C_REMOVED,
     C_GAP, C_BEFORE, C_START, C_END, C_AVERAGE, C_POSITIVE, C_NEGATIVE, C_VALUE, C_ONLY, C_ABOVE, C_BELOW,
     C_TIME, C_LENGTH, C_SAME, C_EVER, C_ONCE, C_OTHER, C_PATH, C_THRESHOLD, C_NUMBER, C_INVOLVED, C_TYPE,
-    C_TOTAL, C_CORRECTION, C_PERIOD, C_PLACE, C_ORDER, C_EACH, C_DAYPART, C_BUT, C_BOTH
+    C_TOTAL, C_CORRECTION, C_PERIOD, C_CORRECTED, C_ORDER, C_EACH, C_DAYPART, C_BUT, C_BOTH
 } mk_concept;
 #define MK_C(concept) (UINT64_C(1) << (concept))
 
@@ -97,6 +97,8 @@ typedef struct mk_off {
     int64_t numbers[4];
     size_t number_tokens[4], number_count;
     bool ambiguous;              /* a name could be several */
+    bool either_role;            /* the question says that either end of an event will do */
+    bool backwards;              /* it goes against the direction of events */
 } mk_off;
 
 /* ---- offline_words.c ---- */
@@ -128,6 +130,11 @@ bool mk_off__is_event_verb(const mk_token *t);
 MK_CHECK mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, const mk_json **rows);
 /* ---- offline_sets.c: entities that clauses describe ---- */
 MK_CHECK mk_code mk_off__sets(mk_off *q, bool *planned);
+
+/* ---- offline_remarks.c: words that say what is assumed anyway ---- */
+void mk_off__remarks(mk_off *q);
+/* ---- offline_life.c: when nodes exist, and what was corrected ---- */
+MK_CHECK mk_code mk_off__life(mk_off *q, bool *planned);
 
 /* ---- offline.c ---- */
 MK_CHECK mk_code mk_off__missing(mk_off *q, const char *fmt, ...) MK_PRINTF(2, 3);
