@@ -2,17 +2,14 @@
  *
  * A node exists while one of its versions is valid; a life is a run of versions without a gap. A correction is a version
  * that is believed no longer. Source: agent spec, 18.9; store spec (versions). */
-#include "agent/offline_internal.h"
-
-#include <stdio.h>
+#include "agent/offline_steps.h"
 
 #define B(c) MK_C(C_##c)
 
 typedef struct life {
     mk_off *q;
-    mk_buf steps, said;
-    const char *kind;
-    char from[60];
+    mk_steps steps;
+    mk_buf said;
 } life;
 
 /* ---- the versions that there are, to see whether a question has one answer ---- */
@@ -45,21 +42,30 @@ out:
 
 /* ---- steps ---- */
 
-static void put_history(life *l, int step, mk_str uid)
+static void put_belief(life *l)
 {
-    mk_buf_printf(&l->steps, "%s{\"id\":\"s%d\",\"op\":\"entity_history\",\"args\":{\"uid\":", step > 1 ? "," : "", step);
-    mk_canon_string(&l->steps, uid);
     if (l->q->has_belief)
-        mk_buf_printf(&l->steps, ",\"as_of_tt\":%lld", (long long)l->q->belief);
-    mk_buf_z(&l->steps, "}}");
+        mk_buf_printf(&l->steps.text, ",\"as_of_tt\":%lld", (long long)l->q->belief);
 }
 
-static void put_compute(life *l, int step, int on, int also, const char *args)
+static int put_history(life *l, mk_str uid)
 {
-    mk_buf_printf(&l->steps, ",{\"id\":\"s%d\",\"op\":\"compute\",\"depends_on\":[\"s%d\"", step, on);
-    if (also != 0)
-        mk_buf_printf(&l->steps, ",\"s%d\"", also);
-    mk_buf_printf(&l->steps, "],\"args\":{%s}}", args);
+    const int step = mk_steps_open(&l->steps, "entity_history");
+    mk_buf_z(&l->steps.text, "\"uid\":");
+    mk_canon_string(&l->steps.text, uid);
+    put_belief(l);
+    mk_steps_close(&l->steps, 0, 0);
+    return step;
+}
+
+/* The rows of a step where a member is this text. */
+static int put_equal(life *l, int step, const char *field, mk_str value)
+{
+    const int next = mk_steps_open(&l->steps, "compute");
+    mk_buf_printf(&l->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"eq\",\"value\":", step, field);
+    mk_canon_string(&l->steps.text, value);
+    mk_steps_close(&l->steps, step, 0);
+    return next;
 }
 
 static void say_belief(life *l)
@@ -72,66 +78,41 @@ static void say_belief(life *l)
     mk_off__put_time(&l->said, l->q->belief);
 }
 
-static mk_code finish(life *l) { return mk_off__plan(l->q, &l->steps, l->kind, l->from, &l->said); }
-
 /* ---- nodes that exist at an instant, of the kind that is named ---- */
 
-static void put_nodes_at(life *l, int step, int64_t t)
+static int put_nodes_at(life *l, int64_t t)
 {
     const mk_off *q = l->q;
-    mk_buf_printf(&l->steps, "%s{\"id\":\"s%d\",\"op\":\"version_history\",\"args\":{\"kind\":\"node\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}",
-                  step > 1 ? "," : "", step, (long long)t, (long long)t + 1);
-    if (q->has_belief)
-        mk_buf_printf(&l->steps, ",\"as_of_tt\":%lld", (long long)q->belief);
-    mk_buf_z(&l->steps, "}}");
-    if (q->label_count == 0)
-        return;
-    mk_buf_printf(&l->steps, ",{\"id\":\"s%d\",\"op\":\"compute\",\"depends_on\":[\"s%d\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},"
-                  "\"field\":\"label\",\"cmp\":\"eq\",\"value\":", step + 1, step, step);
-    mk_canon_string(&l->steps, q->labels[0]);
-    mk_buf_z(&l->steps, "}}");
+    const int step = mk_steps_open(&l->steps, "version_history");
+    mk_buf_printf(&l->steps.text, "\"kind\":\"node\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}", (long long)t, (long long)t + 1);
+    put_belief(l);
+    mk_steps_close(&l->steps, 0, 0);
+    return put_equal(l, step, "label", q->labels[0]);
 }
 
 static mk_code nodes_at(life *l, bool counts)
 {
     const mk_off *q = l->q;
-    put_nodes_at(l, 1, q->instants[0].lo);
-    const int last = q->label_count != 0 ? 2 : 1;
-    mk_buf_printf(&l->said, "%s of kind %.*s exist%s ", counts ? "How many nodes" : "Which nodes", MK_STR_ARG(q->label_count ? q->labels[0] : MK_STR("any")),
-                  " at");
+    const int step = put_nodes_at(l, q->instants[0].lo);
+    mk_buf_printf(&l->said, "%s of kind %.*s exist at ", counts ? "How many nodes" : "Which nodes", MK_STR_ARG(q->labels[0]));
     mk_off__put_time(&l->said, q->instants[0].lo);
     say_belief(l);
-    l->kind = counts ? "count" : "entity_set";
-    snprintf(l->from, sizeof l->from, counts ? "s%d.rows_total" : "s%d.rows[*].uid", last);
-    return finish(l);
+    return mk_steps_plan(l->q, &l->steps, counts ? "count" : "entity_set", step, counts ? "rows_total" : "rows[*].uid", &l->said);
 }
 
 /* Those that are there at one of two instants, and not at the other. */
-static mk_code nodes_between(life *l, bool counts, bool removed)
+static mk_code nodes_between(life *l, bool counts, int64_t there, int64_t absent)
 {
     const mk_off *q = l->q;
-    int64_t a = q->instants[0].lo, b = q->instants[1].lo;
-    char args[160];
-    if (a > b) {
-        const int64_t swap = a;
-        a = b;
-        b = swap;
-    }
-    const int wide = q->label_count != 0 ? 2 : 1, first = wide, second = 2 * wide;
-    put_nodes_at(l, 1, a);
-    put_nodes_at(l, wide + 1, b);
-    snprintf(args, sizeof args, "\"fn\":\"difference\",\"field\":\"uid\",\"input\":{\"$ref\":\"s%d.rows\"},\"other\":{\"$ref\":\"s%d.rows\"}",
-             removed ? first : second, removed ? second : first);
-    put_compute(l, second + 1, first, second, args);
-    mk_buf_printf(&l->said, "%s of kind %.*s exist at the %s and not at the %s of ", counts ? "How many nodes" : "Which nodes",
-                  MK_STR_ARG(q->label_count ? q->labels[0] : MK_STR("any")), removed ? "first" : "second", removed ? "second" : "first");
-    mk_off__put_time(&l->said, a);
-    mk_buf_z(&l->said, " and ");
-    mk_off__put_time(&l->said, b);
+    const int a = put_nodes_at(l, there), b = put_nodes_at(l, absent);
+    const int step = mk_steps_compute(&l->steps, a, b, "\"fn\":\"difference\",\"field\":\"uid\",\"input\":{\"$ref\":\"s%d.rows\"},\"other\":{\"$ref\":\"s%d.rows\"}",
+                                      a, b);
+    mk_buf_printf(&l->said, "%s of kind %.*s exist at ", counts ? "How many nodes" : "Which nodes", MK_STR_ARG(q->labels[0]));
+    mk_off__put_time(&l->said, there);
+    mk_buf_z(&l->said, " and not at ");
+    mk_off__put_time(&l->said, absent);
     say_belief(l);
-    l->kind = counts ? "count" : "entity_set";
-    snprintf(l->from, sizeof l->from, counts ? "s%d.rows_total" : "s%d.rows", second + 1);
-    return finish(l);
+    return mk_steps_plan(l->q, &l->steps, counts ? "count" : "entity_set", step, counts ? "rows_total" : "rows", &l->said);
 }
 
 /* ---- one node's life ---- */
@@ -144,15 +125,14 @@ static mk_code one_life(life *l, bool *planned)
     MK_TRY(rc, lives_of(q, q->names[0].uid, &found));
     if (found.versions != 1)
         return mk_off__missing(q, "one stretch of time: %.*s has %zu versions; ask for its history", MK_STR_ARG(q->names[0].uid), found.versions);
-    put_history(l, 1, q->names[0].uid);
-    put_compute(l, 2, 1, 0, "\"fn\":\"derive\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"vt_s\",\"op\":\"add\",\"value\":0,\"into\":\"t_a\"");
-    put_compute(l, 3, 2, 0, "\"fn\":\"derive\",\"input\":{\"$ref\":\"s2.rows\"},\"field\":\"vt_e\",\"op\":\"add\",\"value\":0,\"into\":\"t_b\"");
+    int step = put_history(l, q->names[0].uid);
+    for (int i = 0; i < 2; i++)
+        step = mk_steps_compute(&l->steps, step, 0, "\"fn\":\"derive\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"op\":\"add\",\"value\":0,\"into\":\"%s\"",
+                                step, i ? "vt_e" : "vt_s", i ? "t_b" : "t_a");
     mk_buf_printf(&l->said, "From when until when %.*s exists", MK_STR_ARG(q->names[0].uid));
     say_belief(l);
-    l->kind = "interval";
-    snprintf(l->from, sizeof l->from, "s3.rows[0]");
     *planned = true;
-    rc = finish(l);
+    rc = mk_steps_plan(q, &l->steps, "interval", step, "rows[0]", &l->said);
 out:
     return rc;
 }
@@ -165,13 +145,11 @@ static mk_code number_of_lives(life *l, bool *planned)
     MK_TRY(rc, lives_of(q, q->names[0].uid, &found));
     if (found.runs != found.versions || found.versions == 0)
         return mk_off__missing(q, "lives that are one version each: %.*s has %zu versions in %zu lives", MK_STR_ARG(q->names[0].uid), found.versions, found.runs);
-    put_history(l, 1, q->names[0].uid);
+    const int step = put_history(l, q->names[0].uid);
     mk_buf_printf(&l->said, "How many separate stretches of time %.*s exists", MK_STR_ARG(q->names[0].uid));
     say_belief(l);
-    l->kind = "count";
-    snprintf(l->from, sizeof l->from, "s1.rows_total");
     *planned = true;
-    rc = finish(l);
+    rc = mk_steps_plan(q, &l->steps, "count", step, "rows_total", &l->said);
 out:
     return rc;
 }
@@ -181,25 +159,21 @@ static mk_code there_when(life *l, bool removed, bool *planned)
 {
     mk_off *q = l->q;
     lives found;
-    char args[160];
     mk_code rc;
     MK_TRY(rc, lives_of(q, q->names[1].uid, &found));
     if (found.versions != 1 || (removed && found.end >= MK_OPEN_END))
         return mk_off__missing(q, "one moment: %.*s has %zu versions%s", MK_STR_ARG(q->names[1].uid), found.versions, removed ? ", or was never removed" : "");
-    put_history(l, 1, q->names[1].uid);
-    put_history(l, 2, q->names[0].uid);
-    for (int i = 0; i < 2; i++) {
-        snprintf(args, sizeof args, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"%s\",\"value\":{\"$ref\":\"s1.rows[0].%s\"}",
-                 i + 2, i ? "vt_e" : "vt_s", i ? "gt" : "le", removed ? "vt_e" : "vt_s");
-        put_compute(l, i + 3, i + 2, 1, args);
-    }
-    put_compute(l, 5, 4, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s4.rows_total\"},\"y\":0");
+    const int moment = put_history(l, q->names[1].uid);
+    int step = put_history(l, q->names[0].uid);
+    for (int i = 0; i < 2; i++)
+        step = mk_steps_compute(&l->steps, step, moment,
+                                "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"%s\",\"value\":{\"$ref\":\"s%d.rows[0].%s\"}", step,
+                                i ? "vt_e" : "vt_s", i ? "gt" : "le", moment, removed ? "vt_e" : "vt_s");
+    step = mk_steps_compute(&l->steps, step, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", step);
     mk_buf_printf(&l->said, "Whether %.*s exists at the moment when %.*s %s", MK_STR_ARG(q->names[0].uid), MK_STR_ARG(q->names[1].uid), removed ? "ends" : "begins");
     say_belief(l);
-    l->kind = "value";
-    snprintf(l->from, sizeof l->from, "s5.value");
     *planned = true;
-    rc = finish(l);
+    rc = mk_steps_plan(q, &l->steps, "value", step, "value", &l->said);
 out:
     return rc;
 }
@@ -222,44 +196,28 @@ static int source_name(const mk_off *q)
     return found;
 }
 
-static void put_superseded(life *l, int step, const char *kind)
-{
-    const mk_off *q = l->q;
-    mk_buf_printf(&l->steps, "%s{\"id\":\"s%d\",\"op\":\"version_history\",\"args\":{\"belief\":\"superseded\",\"kind\":\"%s\"", step > 1 ? "," : "", step, kind);
-    mk_off__put_window(q, &l->steps);
-    mk_buf_z(&l->steps, "}}");
-}
-
 static mk_code corrections(life *l, bool counts, bool *planned)
 {
     mk_off *q = l->q;
     const int source = q->name_count == 2 ? source_name(q) : 0;
     if (source < 0)
         return MK_OK;
-    put_superseded(l, 1, "edge");
-    int last = 1;
-    for (int i = 0; i < 2 && q->name_count == 2; i++) {
-        mk_buf_printf(&l->steps, ",{\"id\":\"s%d\",\"op\":\"compute\",\"depends_on\":[\"s%d\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},"
-                      "\"field\":\"%s\",\"cmp\":\"eq\",\"value\":", last + 1, last, last, i ? "dst" : "src");
-        mk_canon_string(&l->steps, q->names[i == 0 ? source : 1 - source].uid);
-        mk_buf_z(&l->steps, "}}");
-        last++;
-    }
+    int step = mk_steps_open(&l->steps, "version_history");
+    mk_buf_z(&l->steps.text, "\"belief\":\"superseded\",\"kind\":\"edge\"");
+    mk_steps_window(&l->steps, q, false);
+    mk_steps_close(&l->steps, 0, 0);
+    if (q->name_count == 2)
+        step = put_equal(l, put_equal(l, step, "src", q->names[source].uid), "dst", q->names[1 - source].uid);
     mk_buf_printf(&l->said, "%s of events", counts ? "How many versions" : "Whether there are versions");
     if (q->name_count == 2)
         mk_buf_printf(&l->said, " from %.*s to %.*s", MK_STR_ARG(q->names[source].uid), MK_STR_ARG(q->names[1 - source].uid));
     mk_buf_z(&l->said, " that were believed once and are not any more");
     mk_off__say_times(q, &l->said);
-    l->kind = counts ? "count" : "value";
-    snprintf(l->from, sizeof l->from, "s%d.rows_total", last);
-    if (!counts) {
-        char args[100];
-        snprintf(args, sizeof args, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", last);
-        put_compute(l, last + 1, last, 0, args);
-        snprintf(l->from, sizeof l->from, "s%d.value", last + 1);
-    }
     *planned = true;
-    return finish(l);
+    if (counts)
+        return mk_steps_plan(q, &l->steps, "count", step, "rows_total", &l->said);
+    step = mk_steps_compute(&l->steps, step, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", step);
+    return mk_steps_plan(q, &l->steps, "value", step, "value", &l->said);
 }
 
 /* ---- reading ---- */
@@ -297,7 +255,7 @@ static mk_code read_question(life *l, bool *planned)
         const bool first_is_absent = mk_off__find(q, C_NOT) < q->instants[0].first;
         const int64_t t_there = first_is_absent ? q->instants[1].lo : q->instants[0].lo, absent = first_is_absent ? q->instants[0].lo : q->instants[1].lo;
         *planned = true;
-        return nodes_between(l, counts, absent > t_there);
+        return nodes_between(l, counts, t_there, absent);
     }
     if (q->instant_count != 0 || q->rel_count > 1)
         return MK_OK;
@@ -317,12 +275,12 @@ static mk_code read_question(life *l, bool *planned)
 
 mk_code mk_off__life(mk_off *q, bool *planned)
 {
-    life l = {.q = q, .kind = "text"};
+    life l = {.q = q};
     *planned = false;
-    mk_buf_init(&l.steps, q->arena->alloc);
+    mk_steps_init(&l.steps, q->arena->alloc);
     mk_buf_init(&l.said, q->arena->alloc);
     const mk_code rc = q->count != 0 ? read_question(&l, planned) : MK_OK;
-    mk_buf_free(&l.steps);
+    mk_steps_free(&l.steps);
     mk_buf_free(&l.said);
     return rc;
 }

@@ -3,10 +3,10 @@
  * A clause is one aggregation by an end of events and, where it says how often, a filter; sets are joined as they come. A
  * plan has at most twelve steps, so at most three clauses are read. */
 #include "agent/offline_sets.h"
+#include "agent/offline_steps.h"
 
 #include <stdio.h>
 
-#define STEPS_MAX 12
 #define DAY_US INT64_C(86400000000)
 
 /* A list in a step: its number and the member that holds the entity ("" when the rows are the entities). */
@@ -17,30 +17,13 @@ typedef struct set {
 
 typedef struct writer {
     mk_sets *s;
-    mk_buf steps, said;
-    int count;
+    mk_steps steps;
+    mk_buf said;
 } writer;
 
 /* ---- steps ---- */
 
 static const char *end_word(bool src) { return src ? "src" : "dst"; }
-
-static int open_step(writer *w, const char *op)
-{
-    w->count++;
-    mk_buf_printf(&w->steps, "%s{\"id\":\"s%d\",\"op\":\"%s\",\"args\":{", w->count > 1 ? "," : "", w->count, op);
-    return w->count;
-}
-
-static void close_step(writer *w, int a, int b)
-{
-    mk_buf_z(&w->steps, "}");
-    if (a != 0)
-        mk_buf_printf(&w->steps, ",\"depends_on\":[\"s%d\"", a);
-    if (a != 0 && b != 0 && b != a)
-        mk_buf_printf(&w->steps, ",\"s%d\"", b);
-    mk_buf_z(&w->steps, a != 0 ? "]}" : "}");
-}
 
 static void put_filters(writer *w, mk_buf *out, const mk_clause *c, bool src, mk_str other, const char *cmp, bool everywhen)
 {
@@ -67,31 +50,31 @@ static void put_filters(writer *w, mk_buf *out, const mk_clause *c, bool src, mk
 
 static set put_groups(writer *w, const mk_clause *c, bool src, mk_str other, const char *cmp, const char *aggregate)
 {
-    const int step = open_step(w, "aggregate_events");
-    mk_buf_printf(&w->steps, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],\"aggregates\":[%s]", end_word(src), aggregate);
-    put_filters(w, &w->steps, c, src, other, cmp, c->earliest);
-    close_step(w, 0, 0);
+    const int step = mk_steps_open(&w->steps, "aggregate_events");
+    mk_buf_printf(&w->steps.text, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],\"aggregates\":[%s]", end_word(src), aggregate);
+    put_filters(w, &w->steps.text, c, src, other, cmp, c->earliest);
+    mk_steps_close(&w->steps, 0, 0);
     return (set){step, end_word(src)};
 }
 
 static set put_filter(writer *w, set in, const char *field, const char *cmp, int64_t value)
 {
-    const int step = open_step(w, "compute");
-    mk_buf_printf(&w->steps, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"%s\",\"value\":%lld", in.step, field, cmp,
+    const int step = mk_steps_open(&w->steps, "compute");
+    mk_buf_printf(&w->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"%s\",\"value\":%lld", in.step, field, cmp,
                   (long long)value);
-    close_step(w, in.step, 0);
+    mk_steps_close(&w->steps, in.step, 0);
     return (set){step, in.field};
 }
 
 static set put_join(writer *w, const char *fn, set a, set b)
 {
-    const int step = open_step(w, "compute");
-    mk_buf_printf(&w->steps, "\"fn\":\"%s\",\"input\":{\"$ref\":\"s%d.rows\"},\"other\":{\"$ref\":\"s%d.rows\"}", fn, a.step, b.step);
+    const int step = mk_steps_open(&w->steps, "compute");
+    mk_buf_printf(&w->steps.text, "\"fn\":\"%s\",\"input\":{\"$ref\":\"s%d.rows\"},\"other\":{\"$ref\":\"s%d.rows\"}", fn, a.step, b.step);
     if (a.field[0] != '\0')
-        mk_buf_printf(&w->steps, ",\"field\":\"%s\"", a.field);
+        mk_buf_printf(&w->steps.text, ",\"field\":\"%s\"", a.field);
     if (b.field[0] != '\0')
-        mk_buf_printf(&w->steps, ",\"other_field\":\"%s\"", b.field);
-    close_step(w, a.step, b.step);
+        mk_buf_printf(&w->steps.text, ",\"other_field\":\"%s\"", b.field);
+    mk_steps_close(&w->steps, a.step, b.step);
     return (set){step, ""};
 }
 
@@ -163,21 +146,21 @@ static set write_same_day(writer *w)
 {
     const mk_clause *c = w->s->clauses;
     const set a = write_clause(w, &c[0]), b = write_clause(w, &c[1]);
-    int step = open_step(w, "compute");
-    mk_buf_printf(&w->steps, "\"fn\":\"join\",\"input\":{\"$ref\":\"s%d.rows\"},\"on\":\"%s\",\"other\":{\"$ref\":\"s%d.rows\"},\"other_on\":\"%s\"", a.step,
+    int step = mk_steps_open(&w->steps, "compute");
+    mk_buf_printf(&w->steps.text, "\"fn\":\"join\",\"input\":{\"$ref\":\"s%d.rows\"},\"on\":\"%s\",\"other\":{\"$ref\":\"s%d.rows\"},\"other_on\":\"%s\"", a.step,
                   a.field, b.step, b.field);
-    close_step(w, a.step, b.step);
+    mk_steps_close(&w->steps, a.step, b.step);
     for (int i = 0; i < 2; i++) {
         const int from = step;
-        step = open_step(w, "compute");
-        mk_buf_printf(&w->steps, "\"fn\":\"derive\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%smin_vt_s\",\"op\":\"floordiv\",\"value\":%lld,\"into\":\"%s\"",
+        step = mk_steps_open(&w->steps, "compute");
+        mk_buf_printf(&w->steps.text, "\"fn\":\"derive\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%smin_vt_s\",\"op\":\"floordiv\",\"value\":%lld,\"into\":\"%s\"",
                       from, i ? "r_" : "", (long long)DAY_US, i ? "other_day" : "day");
-        close_step(w, from, 0);
+        mk_steps_close(&w->steps, from, 0);
     }
     const int from = step;
-    step = open_step(w, "compute");
-    mk_buf_printf(&w->steps, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"day\",\"cmp\":\"eq\",\"field2\":\"other_day\"", from);
-    close_step(w, from, 0);
+    step = mk_steps_open(&w->steps, "compute");
+    mk_buf_printf(&w->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"day\",\"cmp\":\"eq\",\"field2\":\"other_day\"", from);
+    mk_steps_close(&w->steps, from, 0);
     return (set){step, a.field};
 }
 
@@ -232,10 +215,10 @@ static void say(writer *w)
 mk_code mk_sets__write(mk_sets *s)
 {
     writer w = {.s = s};
-    char from[32];
+    char member[32];
     mk_code rc;
     set all;
-    mk_buf_init(&w.steps, s->q->arena->alloc);
+    mk_steps_init(&w.steps, s->q->arena->alloc);
     mk_buf_init(&w.said, s->q->arena->alloc);
     if (s->same_day) {
         all = write_same_day(&w);
@@ -244,22 +227,17 @@ mk_code mk_sets__write(mk_sets *s)
         for (size_t k = 1; k < s->count; k++)
             all = put_join(&w, s->clauses[k].negated ? "difference" : "intersect", all, write_clause(&w, &s->clauses[k]));
     }
-    if (s->asks == MK_SETS_EXIST) {
-        const int step = open_step(&w, "compute");
-        mk_buf_printf(&w.steps, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", all.step);
-        close_step(&w, all.step, 0);
-        snprintf(from, sizeof from, "s%d.value", step);
-    } else if (s->asks == MK_SETS_COUNT) {
-        snprintf(from, sizeof from, "s%d.rows_total", all.step);
-    } else {
-        snprintf(from, sizeof from, all.field[0] != '\0' ? "s%d.rows[*].%s" : "s%d.rows", all.step, all.field);
-    }
     say(&w);
-    if (w.count > STEPS_MAX)
-        rc = mk_off__missing(s->q, "a shorter question: this one would take %d steps, and %d are allowed", w.count, STEPS_MAX);
-    else
-        rc = mk_off__plan(s->q, &w.steps, s->asks == MK_SETS_EXIST ? "value" : s->asks == MK_SETS_COUNT ? "count" : "entity_set", from, &w.said);
-    mk_buf_free(&w.steps);
+    if (s->asks == MK_SETS_EXIST) {
+        const int step = mk_steps_compute(&w.steps, all.step, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", all.step);
+        rc = mk_steps_plan(s->q, &w.steps, "value", step, "value", &w.said);
+    } else if (s->asks == MK_SETS_COUNT) {
+        rc = mk_steps_plan(s->q, &w.steps, "count", all.step, "rows_total", &w.said);
+    } else {
+        snprintf(member, sizeof member, all.field[0] != '\0' ? "rows[*].%s" : "rows", all.field);
+        rc = mk_steps_plan(s->q, &w.steps, "entity_set", all.step, member, &w.said);
+    }
+    mk_steps_free(&w.steps);
     mk_buf_free(&w.said);
     return rc;
 }
