@@ -447,7 +447,7 @@ static const frame frames[] = {
     {"intervals apart", B(ORDER) | B(EVENT), B(GAP) | B(BEFORE),
      B(COUNT) | B(PAIR) | B(BUCKET) | B(FIRST) | B(START) | B(END) | B(OTHER) | B(PATH) | B(GAP) | B(BEFORE) | B(MOST) | B(NODE), 1, 0, 1, NO_WINDOW,
      false, false, pairs_before},
-    {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
+    {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH) | B(SELF), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
 };
 
 /* "at most" is no superlative, "the whole period" no bucket; "did" inside a sentence is grammar, and at its beginning it asks
@@ -573,6 +573,8 @@ mk_code mk_off__frames(mk_off *q)
     if (fits(q, &back, bits, names) && is_reach_back(q))
         return write_frame(q, &back);
     MK_TRY(rc, mk_off__life(q, &planned));
+    if (!planned && q->out->missing_count == 0)
+        MK_TRY(rc, mk_off__groups(q, &planned));
     if (planned || q->out->missing_count != 0)
         return planned ? rc : explain(q);
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)

@@ -25,7 +25,7 @@ typedef enum mk_concept {
     C_BURST, C_NEW, C_RECIPROCAL, C_SHARE, C_BELIEF, C_NOW, C_EXIST, C_NOT, C_ADDED, C_REMOVED,
     C_GAP, C_BEFORE, C_START, C_END, C_AVERAGE, C_POSITIVE, C_NEGATIVE, C_VALUE, C_ONLY, C_ABOVE, C_BELOW,
     C_TIME, C_LENGTH, C_SAME, C_EVER, C_ONCE, C_OTHER, C_PATH, C_THRESHOLD, C_NUMBER, C_INVOLVED, C_TYPE,
-    C_TOTAL, C_CORRECTION, C_PERIOD, C_CORRECTED, C_ORDER, C_EACH, C_DAYPART, C_BUT, C_BOTH
+    C_TOTAL, C_CORRECTION, C_PERIOD, C_CORRECTED, C_ORDER, C_EACH, C_SELF, C_BUT, C_BOTH
 } mk_concept;
 #define MK_C(concept) (UINT64_C(1) << (concept))
 
@@ -98,6 +98,7 @@ typedef struct mk_off {
     size_t number_tokens[4], number_count;
     bool ambiguous;              /* a name could be several */
     bool either_role;            /* the question says that either end of an event will do */
+    bool mutual;                 /* "A rated B and B rated A" */
     bool backwards;              /* it goes against the direction of events */
 } mk_off;
 
@@ -131,6 +132,10 @@ MK_CHECK mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, co
 /* ---- offline_sets.c: entities that clauses describe ---- */
 MK_CHECK mk_code mk_off__sets(mk_off *q, bool *planned);
 
+/* How the number or "once" at token i is meant: "ge" for "at least"; NULL: the words around it do not say. */
+const char *mk_off__comparison(const mk_off *q, size_t i);
+/* ---- offline_groups.c: pairs, loops, silent days, weekdays, shares ---- */
+MK_CHECK mk_code mk_off__groups(mk_off *q, bool *planned);
 /* ---- offline_remarks.c: words that say what is assumed anyway ---- */
 void mk_off__remarks(mk_off *q);
 /* ---- offline_life.c: when nodes exist, and what was corrected ---- */

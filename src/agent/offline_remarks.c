@@ -139,6 +139,75 @@ static void same_may_follow(mk_off *q, size_t i)
         }
 }
 
+/* "(e.g., Monday, Tuesday)". */
+static void for_example(mk_off *q, size_t i)
+{
+    static const char *const days = "monday tuesday wednesday thursday friday saturday sunday and or etc like";
+    size_t end = i + 1;
+    if (!free_is(q, i, "e.g eg i.e like") || !q->tokens[i].opens)
+        return;
+    while (end < q->count && free_is(q, end, days))
+        end++;
+    if (q->tokens[end - 1].ends)
+        hush(q, i, end - i);
+}
+
+/* "(A, B) where A rated B and B also rated A": two statements with the variables swapped. */
+static void variables(mk_off *q)
+{
+    size_t at[MK_OFF_TOKENS_MAX], n = 0;
+    bool forward = false, back = false;
+    if (mk_off__find(q, C_PAIR) == q->count)
+        return;
+    for (size_t i = 0; i < q->count; i++)
+        if (!q->tokens[i].used && q->tokens[i].text.n == 1 && q->tokens[i].capital && i > 0)
+            at[n++] = i;
+    for (size_t k = 0; k + 1 < n; k++) {
+        const char a = q->tokens[at[k]].text.p[0], b = q->tokens[at[k + 1]].text.p[0];
+        bool verb = false;
+        for (size_t i = at[k] + 1; i < at[k + 1]; i++) {
+            const mk_token *t = &q->tokens[i];
+            verb |= t->concept == C_SEND || mk_off__is_event_verb(t);
+            if (t->concept == C_RECEIVE || mk_off__is_any(t, "by from") || t->concept == C_NOT)
+                return;
+        }
+        if (!verb || a == b)
+            continue;
+        forward |= a < b;
+        back |= a > b;
+    }
+    if (!forward || !back)
+        return;
+    q->mutual = true;
+    for (size_t k = 0; k < n; k++)
+        hush(q, at[k], 1);
+}
+
+/* "in the first seven days after the first message": from where the data begin. */
+static void first_stretch(mk_off *q, size_t i)
+{
+    const mk_length *l = &q->lengths[0];
+    size_t end = i + 1;
+    bool data = false;
+    if (!free_is(q, i, "first initial") || q->length_count != 1 || q->has_window || !q->has_extent || l->token != i + 1)
+        return;
+    while (end < q->count && (end == l->token || end == l->token + 1))
+        end++;
+    for (; end < q->count && !q->tokens[end].used; end++) {
+        const mk_token *t = &q->tokens[end];
+        data |= mk_off__is_any(t, "log data dataset network graph") || (t->concept == C_EVENT && mk_off__is(&q->tokens[end - 1], "first"));
+        if (t->concept != C_EVENT && !mk_off__is_any(t, "after from of the first timestamp time in log data dataset network graph start beginning since very entire whole"))
+            break;
+    }
+    if (!data)
+        return;
+    hush(q, i, end - i);
+    q->has_window = true;
+    q->t_a = q->vt_min;
+    q->t_b = q->vt_min + l->us;
+    q->length_count = 0;
+}
+
 /* "counting each time it was created": what a number of lives counts anyway. */
 static void counting_each(mk_off *q, size_t i)
 {
@@ -167,6 +236,7 @@ void mk_off__remarks(mk_off *q)
 {
     static const char *const answer[] = {"answer", "yes", "or", "no", NULL}, *const yes_no[] = {"yes", "or", "no", NULL},
                       *const no_matter[] = {"no", "matter", NULL};
+    variables(q);
     for (size_t i = 0; i < q->count; i++) {
         const mk_token *before = i > 0 ? &q->tokens[i - 1] : NULL;
         const mk_token *next = i + 1 < q->count ? &q->tokens[i + 1] : NULL;
@@ -177,6 +247,8 @@ void mk_off__remarks(mk_off *q)
         counting_both(q, i);
         same_may_follow(q, i);
         counting_each(q, i);
+        for_example(q, i);
+        first_stretch(q, i);
         since_recorded(q, i);
         if (is_sequence(q, i, answer))
             hush(q, i, 4);

@@ -149,7 +149,7 @@ static bool split(mk_sets *s)
 }
 
 /* How a number is meant, by the words around it: "at least 5", "more than 5", "5 or more". NULL: not said. */
-static const char *comparison(const mk_off *q, size_t i)
+const char *mk_off__comparison(const mk_off *q, size_t i)
 {
     const mk_token *a = i > 0 ? token(q, i - 1) : token(q, q->count), *b = i > 1 ? token(q, i - 2) : token(q, q->count);
     const mk_token *after = token(q, i + 2);
@@ -171,7 +171,7 @@ static const char *comparison(const mk_off *q, size_t i)
 /* The words of a comparison behind the number are read with it. */
 static size_t comparison_end(const mk_off *q, size_t i)
 {
-    return mk_off__is(token(q, i + 1), "or") && comparison(q, i) != NULL ? i + 2 : i;
+    return mk_off__is(token(q, i + 1), "or") && mk_off__comparison(q, i) != NULL ? i + 2 : i;
 }
 
 static bool is_value_number(const mk_off *q, size_t i)
@@ -189,7 +189,7 @@ typedef struct reading {
 
 static bool set_number(mk_sets *s, mk_clause *c, reading *r, size_t i, int64_t n)
 {
-    const char *how = comparison(s->q, i);
+    const char *how = mk_off__comparison(s->q, i);
     if (is_value_number(s->q, i)) {
         if (c->cmp != NULL)
             return false;
@@ -272,7 +272,7 @@ static bool read_word(mk_sets *s, mk_clause *c, reading *r, size_t *at)
     switch (t->concept) {
     case C_STOP:
         if (mk_off__is(t, "one")) {
-            const char *how = comparison(q, i);
+            const char *how = mk_off__comparison(q, i);
             if (how != NULL && strcmp(how, "ge") != 0) {
                 c->than = how;
                 c->than_n = 1;
@@ -293,7 +293,7 @@ static bool read_word(mk_sets *s, mk_clause *c, reading *r, size_t *at)
         return true;
     }
     case C_ONCE: {
-        const char *how = comparison(q, i);
+        const char *how = mk_off__comparison(q, i);
         if (mk_off__is(t, "single")) {
             r->single = true;
             return c->negated || q->length_count == 1;

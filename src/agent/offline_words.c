@@ -17,8 +17,8 @@ static const struct {
              "either also please can could would should may might will shall do does tell me us show "
              "let i we you my our your have has had having so if whenever while where  via under upon through "
              "throughout across utc gmt z inclusive exclusive included excluded including include respectively namely "
-             "i.e e.g ie eg etc ids id uids they them their he she him her his hers themselves itself using use used based "
-             "according suppose say whether matter be along exact exactly how one became become becomes already calendar in-between valid versus vs direction ago different-from at-most everything"},
+             "i.e e.g ie eg etc ids id uids they them their he she him her his hers using use used based "
+             "according suppose say whether matter be along exact exactly how one became become becomes already calendar considering among amongst in-between valid versus vs direction ago different-from at-most everything"},
     {C_COUNT, "count counts counted number numbers many total tally"},
     {C_WHICH, "which what name list identify find report state compute calculate determine return pick"},
     {C_WHO, "who whom whose whoever"},
@@ -77,13 +77,14 @@ static const struct {
     {C_PERIOD, "day days week weeks month months quarter quarters hour hours minute minutes year years"},
     {C_ORDER, "outgoing leaving outbound"},
     {C_CORRECTED, "corrected correction corrections withdrawn retracted revised amended superseded overwritten"},
-    {C_DAYPART, "noon midnight"},
+    {C_SELF, "itself themselves himself herself oneself self"},
     {C_CORRECTION, "later"},
     {C_ONLY, "only exclusively solely merely just"},
     {C_EACH, "each every per"},
     {C_BUT, "but yet although though nevertheless"},
     {C_BOTH, "both"},
     {C_SAME, "same"},
+    {C_TOTAL, "volume"},
     {C_ONCE, "once twice single"},
 };
 
