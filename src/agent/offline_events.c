@@ -81,6 +81,19 @@ static void find_verb(events *e)
     e->object = turned ? R_SRC : R_DST;
 }
 
+/* A second verb makes a second statement, which one aggregation does not compute. */
+static bool has_second_verb(const events *e)
+{
+    const mk_off *q = e->q;
+    for (size_t i = 0; i < q->count; i++) {
+        const mk_token *t = &q->tokens[i];
+        const bool verb = !t->used && (is_verb_concept(t->concept) || mk_off__is_event_verb(t)) && !mk_off__is_end_noun(t);
+        if (verb && i != e->verb && !(e->verb < q->count && q->tokens[e->verb].used))
+            return true;
+    }
+    return false;
+}
+
 /* ---- the names ---- */
 
 static size_t before_name(const mk_off *q, size_t first)
@@ -747,7 +760,7 @@ static bool read_question(events *e)
         return false;
     if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && e->verb < q->count)
         return false; /* "appear together with" is the whole statement */
-    if (!place_names(e) || !find_asked(e, bits) || !find_value_filter(e, bits))
+    if (has_second_verb(e) || !place_names(e) || !find_asked(e, bits) || !find_value_filter(e, bits))
         return false;
     /* Counting events between two named ends needs to know which is which; so does every list. */
     if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && !e->with)

@@ -110,8 +110,9 @@ static mk_code loops(groups *g, bool *planned)
 
 /* ---- pairs ---- */
 
-/* "exactly 3", "at least two", "only once": how often, by the number or the word for it. */
-static bool how_often(const groups *g, const char **cmp, int64_t *n)
+/* "exactly 3", "at least two", "only once": how often, by the number or the word for it. 0: it is not said; -1: in a way
+ * that is not understood. */
+static int how_often(const groups *g, const char **cmp, int64_t *n)
 {
     const mk_off *q = g->q;
     int found = 0;
@@ -122,13 +123,13 @@ static bool how_often(const groups *g, const char **cmp, int64_t *n)
         if (how == NULL && (t->used || t->concept != C_NUMBER))
             continue;
         if (how == NULL)
-            return false;
+            return -1;
         int64_t value = mk_off__is(t, "twice") ? 2 : 1;
         for (size_t k = 0; k < q->number_count; k++)
             if (q->number_tokens[k] == i)
                 value = q->numbers[k];
         if (found != 0 && (strcmp(how, *cmp) != 0 || value != *n))
-            return false;
+            return -1;
         *cmp = how;
         *n = value;
         found++;
@@ -146,7 +147,9 @@ static mk_code pairs(groups *g, bool *planned)
     const uint64_t plain = B(PAIR) | B(COUNT) | B(NODE) | B(DISTINCT) | B(EVENT) | B(SEND) | B(RECEIVE) | B(EXIST) | B(INVOLVED) | B(NEIGHBOUR) | B(DID);
     const bool mutual = q->mutual || (g->bits & B(RECIPROCAL)) != 0 || (says(q, "each") && says(q, "other"));
     if (mutual && q->number_count == 0 && only(g, plain | B(RECIPROCAL) | B(EACH) | B(OTHER) | B(BOTH))) {
-        const int step = put_aggregate(g, PAIR_DIMS, ",\"pair_mode\":\"reciprocal\"", NULL, 0);
+        const int both = put_aggregate(g, PAIR_DIMS, ",\"pair_mode\":\"reciprocal\"", NULL, 0);
+        const int step = mk_steps_compute(&g->steps, both, 0, /* one with itself is no pair */
+                                          "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"src\",\"cmp\":\"ne\",\"field2\":\"dst\"", both);
         mk_buf_z(&g->said, "How many pairs of nodes, regardless of order, have events in both directions");
         return finish(g, "count", step, "rows_total", planned);
     }
@@ -156,14 +159,44 @@ static mk_code pairs(groups *g, bool *planned)
         return MK_OK;
     int step = put_aggregate(g, PAIR_DIMS, "", NULL, 0);
     mk_buf_z(&g->said, "How many ordered pairs of source and target have events");
-    if ((g->bits & (B(ONCE) | B(NUMBER) | B(ONLY))) != 0) {
-        if (!how_often(g, &cmp, &n))
-            return MK_OK;
+    const int often = how_often(g, &cmp, &n);
+    if (often < 0 || (often == 0 && (g->bits & (B(ONCE) | B(NUMBER) | B(ONLY))) != 0))
+        return MK_OK;
+    if (often > 0) {
         step = mk_steps_compute(&g->steps, step, 0, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\",\"cmp\":\"%s\",\"value\":%lld", step, cmp,
                                 (long long)n);
         mk_buf_printf(&g->said, ", their number being %s %lld", cmp, (long long)n);
     }
     return finish(g, "count", step, "rows_total", planned);
+}
+
+/* "Had A and B rated each other": an event in either direction, both. */
+static mk_code each_other(groups *g, bool *planned)
+{
+    const mk_off *q = g->q;
+    int sums[2];
+    if (!g->yes || q->name_count != 2 || q->instant_count != 0 || q->length_count != 0 || q->number_count != 0 || q->rel_count > 1 || !says(q, "each") ||
+        !says(q, "other") || q->names[1].first != q->names[0].last + 2 || !mk_off__is(&q->tokens[q->names[0].last + 1], "and") ||
+        !only(g, B(DID) | B(EVENT) | B(SEND) | B(EACH) | B(OTHER) | B(BOTH)) || ((g->bits & (B(EVENT) | B(SEND))) == 0 && q->rel_count == 0))
+        return MK_OK;
+    for (int i = 0; i < 2; i++) {
+        const int from = mk_steps_open(&g->steps, "aggregate_events");
+        mk_buf_z(&g->steps.text, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"dst\"}],\"aggregates\":[{\"agg\":\"count\"}],\"endpoint_filter\":{\"role\":\"src\",\"uids\":[");
+        mk_canon_string(&g->steps.text, q->names[i].uid);
+        mk_buf_z(&g->steps.text, "]}");
+        put_filters(g, NULL, 0);
+        mk_steps_window(&g->steps, q, false);
+        mk_steps_close(&g->steps, 0, 0);
+        const int these = mk_steps_open(&g->steps, "compute");
+        mk_buf_printf(&g->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"dst\",\"cmp\":\"eq\",\"value\":", from);
+        mk_canon_string(&g->steps.text, q->names[1 - i].uid);
+        mk_steps_close(&g->steps, from, 0);
+        sums[i] = mk_steps_compute(&g->steps, these, 0, "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"", these);
+    }
+    const int least = mk_steps_compute(&g->steps, sums[0], sums[1], "\"fn\":\"min\",\"input\":[{\"$ref\":\"s%d.value\"},{\"$ref\":\"s%d.value\"}]", sums[0], sums[1]);
+    const int step = mk_steps_compute(&g->steps, least, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.value\"},\"y\":0", least);
+    mk_buf_printf(&g->said, "Whether there is an event from %.*s to %.*s and one back", MK_STR_ARG(q->names[0].uid), MK_STR_ARG(q->names[1].uid));
+    return finish(g, "value", step, "value", planned);
 }
 
 /* ---- days without events ---- */
@@ -361,7 +394,7 @@ static mk_code best_average(groups *g, bool *planned)
     const bool among = says(q, "considering among amongst");
     if (among != (q->number_count == 1) || ((g->bits & B(ONLY)) != 0 && !among))
         return MK_OK;
-    if (among && (!how_often(g, &cmp, &n) || (strcmp(cmp, "ge") != 0 && strcmp(cmp, "gt") != 0)))
+    if (among && (how_often(g, &cmp, &n) <= 0 || (strcmp(cmp, "ge") != 0 && strcmp(cmp, "gt") != 0)))
         return MK_OK;
     snprintf(column, sizeof column, "mean_prop_%.*s", MK_STR_ARG(q->prop));
     MK_TRY(rc, is_alone(g, end, column, cmp, n, least, &alone));
@@ -390,7 +423,7 @@ out:
 
 mk_code mk_off__groups(mk_off *q, bool *planned)
 {
-    static mk_code (*const readers[])(groups *, bool *) = {loops, pairs, silent_days, busiest_unit, share, best_average};
+    static mk_code (*const readers[])(groups *, bool *) = {loops, pairs, each_other, silent_days, busiest_unit, share, best_average};
     const uint64_t quiet = B(STOP) | B(EVER) | B(WHICH) | B(TIME) | (q->has_belief ? B(BELIEF) | B(NOW) : 0);
     const size_t missing = q->out->missing_count;
     mk_code rc = MK_OK;

@@ -132,6 +132,8 @@ MK_CHECK mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, co
 /* ---- offline_sets.c: entities that clauses describe ---- */
 MK_CHECK mk_code mk_off__sets(mk_off *q, bool *planned);
 
+/* "senders", "recipients": those at an end of events, and no verb. */
+bool mk_off__is_end_noun(const mk_token *t);
 /* How the number or "once" at token i is meant: "ge" for "at least"; NULL: the words around it do not say. */
 const char *mk_off__comparison(const mk_off *q, size_t i);
 /* ---- offline_groups.c: pairs, loops, silent days, weekdays, shares ---- */

@@ -261,6 +261,8 @@ void mk_off__remarks(mk_off *q)
         /* "the largest number of different senders": one superlative, and nothing to count */
         else if (before != NULL && before->concept == C_MOST && free_is(q, i, "number count total"))
             hush(q, i, 1);
+        else if (free_is(q, i, "exactly precisely") && ((next != NULL && next->concept == C_NUMBER) || (before != NULL && before->concept == C_WHEN)))
+            hush(q, i, 1); /* the number is read with it; of a moment it says nothing */
         else if (next != NULL && !next->used && next->concept == C_EVENT && free_is(q, i, "new"))
             hush(q, i, 1);
         else if (next != NULL && !next->used && next->concept == C_PATH && free_is(q, i, "only"))

@@ -57,8 +57,8 @@ static bool is_verb(const mk_off *q, size_t i)
     return !t->used && (t->concept == C_SEND || t->concept == C_RECEIVE || mk_off__is_event_verb(t));
 }
 
-/* "senders", "recipients": those at the other end, and no verb. */
-static bool is_end_noun(const mk_token *t)
+
+bool mk_off__is_end_noun(const mk_token *t)
 {
     return mk_off__is_any(t, "sender senders giver givers source sources receiver receivers recipient recipients target targets rater raters");
 }
@@ -112,7 +112,7 @@ static size_t verb_from(const mk_off *q, size_t i)
         if (is_verb(q, i))
             return i;
         const bool small = !t->used && (t->concept == C_STOP || t->concept == C_NOT || t->concept == C_ONLY || t->concept == C_EVER ||
-                                        t->concept == C_BOTH || t->concept == C_DID || t->concept == C_CORRECTION || t->concept == C_WHO);
+                                        t->concept == C_BOTH || t->concept == C_DID || t->concept == C_CORRECTION || t->concept == C_WHO || mk_off__is(t, "which"));
         if (!small)
             return q->count;
     }
@@ -159,6 +159,8 @@ const char *mk_off__comparison(const mk_off *q, size_t i)
         return "ge";
     if (mk_off__is(a, "most") && mk_off__is(b, "at"))
         return "le";
+    if (mk_off__is(a, "than") && i > 2 && mk_off__is_any(token(q, i - 3), "no not")) /* "no more than 5" */
+        return mk_off__is_any(b, "more greater") ? "le" : mk_off__is_any(b, "fewer less") ? "ge" : NULL;
     if (mk_off__is(a, "than"))
         return mk_off__is_any(b, "more greater over higher") ? "gt" : mk_off__is_any(b, "fewer less lower") ? "lt" : NULL;
     if (mk_off__is_any(a, "over above exceeding"))
@@ -282,7 +284,10 @@ static bool read_word(mk_sets *s, mk_clause *c, reading *r, size_t *at)
             r->or_other = true;
         }
         return true;
-    case C_NOT: c->negated = true; return true;
+    case C_NOT:
+        if (token(q, i + 1)->concept != C_ABOVE && token(q, i + 1)->concept != C_BELOW)
+            c->negated = true;
+        return true;
     case C_ONLY: {
         const mk_token *next = token(q, i + 1);
         if (next->concept == C_NUMBER || next->concept == C_ONCE || mk_off__is(next, "one"))
@@ -330,6 +335,7 @@ static bool read_word(mk_sets *s, mk_clause *c, reading *r, size_t *at)
         s->same_day = mk_off__is_any(token(q, i + 1), "day date");
         *at = i + 1;
         return s->same_day && s->clauses + s->count - 1 == c;
+    case C_WHICH: case C_WHO: return !r->verb && mk_off__is_any(t, "which who"); /* "accounts which ..." */
     case C_BUCKET: case C_THRESHOLD: return q->length_count == 1 && mk_off__is_any(t, "period interval window");
     case C_TIME: return mk_off__is_any(t, "times time");
     case C_COUNT: return mk_off__is(t, "total");
@@ -355,7 +361,7 @@ static bool read_clause(mk_sets *s, mk_clause *c)
             c->timed = true;
         } else if (token(q, i)->used) {
             ok = true; /* a length, or the words of a relation type */
-        } else if (is_end_noun(token(q, i))) {
+        } else if (mk_off__is_end_noun(token(q, i))) {
             c->distinct |= r.counting;
             ok = r.verb;
         } else if (is_verb(q, i) && !(r.verb && token(q, i)->concept == C_EVENT)) {
@@ -395,7 +401,10 @@ static bool is_consistent(mk_sets *s)
         if (c->timed && k + 1 < s->count)
             return false;
     }
-    if (s->clauses[0].negated || (early && plain))
+    if (early && plain)
+        return false;
+    s->from_all = s->clauses[0].negated;
+    if (s->from_all && (q->has_belief || s->same_day))
         return false;
     if (s->same_day ? !(early && s->count == 2 && !q->has_window && s->clauses[0].sends != s->clauses[1].sends) : early && !q->has_window)
         return false;
@@ -403,7 +412,7 @@ static bool is_consistent(mk_sets *s)
         return false;
     /* What one clause with nothing special says, offline_events.c reads, and ranks and averages besides. */
     const mk_clause *c = &s->clauses[0];
-    return s->count > 1 || c->second.n != 0 || c->than != NULL || c->earliest || c->only || (c->sends && c->receives) || s->asks == MK_SETS_EXIST;
+    return s->count > 1 || s->from_all || c->second.n != 0 || c->than != NULL || c->earliest || c->only || (c->sends && c->receives) || s->asks == MK_SETS_EXIST;
 }
 
 static bool read_question(mk_sets *s)

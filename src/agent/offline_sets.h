@@ -32,6 +32,7 @@ typedef struct mk_sets {
     size_t count;
     size_t noun; /* the word for those who are asked for */
     mk_sets_asks asks;
+    bool from_all; /* the first clause must not hold: of all nodes that there are */
     bool same_day; /* the first events of two clauses fall on one day */
 } mk_sets;
 

@@ -164,6 +164,25 @@ static set write_same_day(writer *w)
     return (set){step, a.field};
 }
 
+/* All nodes of the store, of the kind that is asked for. */
+static set write_all(writer *w)
+{
+    const mk_off *q = w->s->q;
+    int step = mk_steps_open(&w->steps, "version_history");
+    mk_buf_z(&w->steps.text, "\"kind\":\"node\"");
+    mk_steps_window(&w->steps, q, true);
+    mk_steps_close(&w->steps, 0, 0);
+    for (size_t k = 0; k < q->label_count; k++)
+        if (q->label_tokens[k] == w->s->noun) {
+            const int from = step;
+            step = mk_steps_open(&w->steps, "compute");
+            mk_buf_printf(&w->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"label\",\"cmp\":\"eq\",\"value\":", from);
+            mk_canon_string(&w->steps.text, q->labels[k]);
+            mk_steps_close(&w->steps, from, 0);
+        }
+    return (set){step, "uid"};
+}
+
 /* ---- words ---- */
 
 static const char *than_words(const char *than)
@@ -223,8 +242,8 @@ mk_code mk_sets__write(mk_sets *s)
     if (s->same_day) {
         all = write_same_day(&w);
     } else {
-        all = write_clause(&w, &s->clauses[0]);
-        for (size_t k = 1; k < s->count; k++)
+        all = s->from_all ? write_all(&w) : write_clause(&w, &s->clauses[0]);
+        for (size_t k = s->from_all ? 0 : 1; k < s->count; k++)
             all = put_join(&w, s->clauses[k].negated ? "difference" : "intersect", all, write_clause(&w, &s->clauses[k]));
     }
     say(&w);

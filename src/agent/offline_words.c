@@ -18,7 +18,7 @@ static const struct {
              "let i we you my our your have has had having so if whenever while where  via under upon through "
              "throughout across utc gmt z inclusive exclusive included excluded including include respectively namely "
              "i.e e.g ie eg etc ids id uids they them their he she him her his hers using use used based "
-             "according suppose say whether matter be along exact exactly how one became become becomes already calendar considering among amongst in-between valid versus vs direction ago different-from at-most everything"},
+             "according suppose say whether matter be along exact how one became become becomes already calendar considering among amongst in-between valid versus vs direction ago different-from at-most everything"},
     {C_COUNT, "count counts counted number numbers many total tally"},
     {C_WHICH, "which what name list identify find report state compute calculate determine return pick"},
     {C_WHO, "who whom whose whoever"},
@@ -79,7 +79,7 @@ static const struct {
     {C_CORRECTED, "corrected correction corrections withdrawn retracted revised amended superseded overwritten"},
     {C_SELF, "itself themselves himself herself oneself self"},
     {C_CORRECTION, "later"},
-    {C_ONLY, "only exclusively solely merely just"},
+    {C_ONLY, "only exclusively solely merely just exactly precisely"},
     {C_EACH, "each every per"},
     {C_BUT, "but yet although though nevertheless"},
     {C_BOTH, "both"},
