@@ -60,6 +60,8 @@ TEST_SRC := $(foreach d,unit property oracle golden fault,$(wildcard tests/$(d)/
 # ThreadSanitizer costs a factor of ten, so it runs only where threads meet.
 THREAD_SRC := $(foreach t,$(TEST_SRC),$(if $(findstring threads,$(notdir $(t))),$(t)))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+# Programs that scripts in tests/e2e start.
+E2E_SRC := $(wildcard tests/e2e/*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 BENCH_SUPPORT_SRC := $(filter-out $(BENCH_SRC),$(wildcard bench/*.c))
 PUBLIC_HEADER = include/merkhet.h
@@ -71,9 +73,10 @@ BENCH_SUPPORT_OBJ := $(BENCH_SUPPORT_SRC:%.c=$(O)/%.o)
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 THREAD_BIN := $(THREAD_SRC:%.c=$(O)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(O)/%)
+E2E_BIN := $(E2E_SRC:%.c=$(O)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(O)/%)
 ALL_OBJ := $(LIB_OBJ) $(CLI_OBJ) $(VERIFY_OBJ) $(SUPPORT_OBJ) $(BENCH_SUPPORT_OBJ) $(O)/tests/fuzz/driver.o \
-           $(addsuffix .o,$(TEST_BIN) $(FUZZ_BIN) $(BENCH_BIN))
+           $(addsuffix .o,$(TEST_BIN) $(E2E_BIN) $(FUZZ_BIN) $(BENCH_BIN))
 
 PROGRAM := $(if $(CLI_SRC),$(BUILD)/merkhet)
 # The verifier links base and claim and nothing else: neither store nor planner nor network.
@@ -186,7 +189,7 @@ clean:
 .PHONY: release-products program tests thread-tests fuzz-programs bench-programs check-build-deps FORCE
 release-products: $(PROGRAM) $(VERIFY) $(BUILD)/libmerkhet.a $(BUILD)/libmerkhet.so
 program: $(if $(CLI_SRC),$(O)/merkhet) $(O)/libmk.a
-tests: $(TEST_BIN)
+tests: $(TEST_BIN) $(E2E_BIN)
 thread-tests: $(THREAD_BIN)
 fuzz-programs: $(FUZZ_BIN)
 bench-programs: $(BENCH_BIN)

@@ -5,7 +5,8 @@
 #   tools/deps.sh --check GROUP...   only says what is missing and the command to run
 #   tools/deps.sh --list             package, group and reason of every row
 #
-# Groups: build (the program), test (make test, make demo), fuzz (make fuzz), lint (make lint).
+# Groups: build (the program), test (make test, make demo), fuzz (make fuzz), lint (make lint), ci (what
+# some tests start, and skip without).
 # Prints nothing and takes milliseconds when all is there. This table is the only list of packages;
 # docs/dependencies.md adds licences and what would replace each.
 set -u
@@ -28,6 +29,9 @@ git|test|cmd:git|the demo and the tests load a git history
 clang|fuzz|cmd:clang|compiles the fuzz targets with libFuzzer
 libclang-rt-14-dev|fuzz|fuzzer|run-time library of libFuzzer and its sanitizers
 clang-tidy|lint|cmd:clang-tidy|static checks
+npm|ci|cmd:npm|installs MCP clients and conformance suites for the tests
+chromium|ci|cmd:chromium|the browser that tests the page
+wrk|ci|cmd:wrk|load on the HTTP server
 TABLE
 }
 

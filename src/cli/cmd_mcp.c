@@ -21,6 +21,7 @@ typedef struct mcp_serving {
     mk_mcp *server;
     pid_t parent;
     int64_t notified_us, looked_us;
+    bool had_store; /* otherwise the card can be read only later, and clients are told so */
 } mcp_serving;
 
 /* ---- opening ---- */
@@ -81,6 +82,9 @@ static void on_tick(void *ctx)
         return;
     m->notified_us = now;
     mk_mcp_notify(m->server, MK_RESOURCE_UPDATED, MK_CARD_URI);
+    if (!m->had_store)
+        mk_mcp_notify(m->server, MK_RESOURCES_CHANGED, NULL);
+    m->had_store = true;
 }
 
 /* Nothing but protocol may reach standard output: what else is printed goes to standard error from here on. */
@@ -110,11 +114,13 @@ static mk_code run_stdio(mcp_serving *m, mk_err *err)
     const char *principal = mk_options_value(&m->cli->options, "principal");
     mk_stdio_options options = {.in = STDIN_FILENO, .principal = mk_str_of(principal != NULL ? principal : "public"),
                                 .tick = on_tick, .tick_ctx = m};
+    mk_store *store;
     mk_code rc;
     m->parent = getppid();
     options.stop = catch_signals(); /* before any thread, so that all of them leave the signals alone */
     MK_TRY(rc, take_stdout(&options.out, err));
     MK_TRY(rc, mcp_open(m, err));
+    m->had_store = mk_service_store(m->service, &store, NULL) == MK_OK;
     (void)mk_service_changed(m->service); /* what is there now is no change */
     rc = mk_mcp_stdio(m->server, m->cli->alloc, &options, err);
 out:

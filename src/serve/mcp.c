@@ -8,6 +8,7 @@
 
 #define DEADLINE_US INT64_C(50000000)
 #define REPLY_US INT64_C(60000000)
+#define BEAT_US INT64_C(4000000) /* the serving spec allows 5 s */
 
 const char *mk_mcp__revision_name(mk_revision revision)
 {
@@ -32,6 +33,8 @@ mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, const mk_m
         server->options.deadline_us = DEADLINE_US;
     if (server->options.reply_us == 0)
         server->options.reply_us = REPLY_US;
+    if (server->options.beat_us == 0)
+        server->options.beat_us = BEAT_US;
     if (server->options.clock == NULL)
         server->options.clock = &mk_clock_system;
     for (size_t i = 0; i < sizeof server->key; i += 8) {
@@ -179,6 +182,15 @@ static bool end_flight(mk_mcp_session *session, mk_flight *flight)
     return !silent;
 }
 
+void mk_mcp_forget(mk_mcp_session *session, const mk_mcp_message *message)
+{
+    pthread_mutex_lock(&session->mutex);
+    mk_flight *flight = find_flight(session, message->id);
+    pthread_mutex_unlock(&session->mutex);
+    if (flight != NULL)
+        (void)end_flight(session, flight);
+}
+
 static void cancel_flight(mk_mcp_session *session, const mk_mcp_message *message)
 {
     const mk_json *id = message->params != NULL ? mk_json_get(message->params, "requestId") : NULL;
@@ -227,26 +239,29 @@ static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *sessio
                        mk_stream *stream, mk_arena *arena)
 {
     const mk_clock *clock = server->options.clock;
+    const int64_t now = clock->now_us(clock->ctx);
     *call = (mk_mcp_call){.server = server, .session = session, .message = message, .stream = stream,
                           .arena = arena, .modern = message->claims, .progress_last = -1e300,
-                          .deadline_us = clock->now_us(clock->ctx) + server->options.deadline_us};
+                          .said_us = now, .begun_us = now, .deadline_us = now + server->options.deadline_us};
+    pthread_mutex_init(&call->said, NULL);
     call->progress_token = token_text(message->meta, arena);
     mk_buf_init(&call->wanted, arena->alloc);
-    if (session == NULL || message->claims) {
-        call->revision = MK_REV_2026_07_28;
-        call->level = INT32_MAX;
-    } else {
+    call->revision = MK_REV_2026_07_28;
+    call->level = INT32_MAX;
+    if (session == NULL)
+        return;
+    pthread_mutex_lock(&session->mutex);
+    call->flight = message->kind == MK_MESSAGE_REQUEST ? find_flight(session, message->id) : NULL;
+    if (call->flight != NULL && !mk_mcp_is_listening(message))
+        call->flight->call = call;
+    if (!message->claims) {
         call->revision = session->revision != MK_REV_NONE ? session->revision : MK_REV_2025_11_25;
         call->level = session->level;
         call->can_sample = session->can_sample;
         call->can_elicit = session->can_elicit;
         call->can_roots = session->can_roots;
     }
-    if (session != NULL) {
-        pthread_mutex_lock(&session->mutex);
-        call->flight = message->kind == MK_MESSAGE_REQUEST ? find_flight(session, message->id) : NULL;
-        pthread_mutex_unlock(&session->mutex);
-    }
+    pthread_mutex_unlock(&session->mutex);
 }
 
 static mk_code handle_request(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
@@ -259,7 +274,21 @@ static mk_code handle_request(mk_mcp *server, mk_mcp_session *session, const mk_
     mk_buf_free(&call.wanted);
     if (call.flight != NULL && !end_flight(session, call.flight))
         out->n = before;
+    pthread_mutex_destroy(&call.said);
     return rc;
+}
+
+void mk_mcp_beat(mk_mcp *server)
+{
+    pthread_mutex_lock(&server->mutex);
+    for (mk_mcp_session *s = server->sessions; s != NULL; s = s->next) {
+        pthread_mutex_lock(&s->mutex);
+        for (mk_flight *f = s->flights; f != NULL; f = f->next)
+            if (f->call != NULL)
+                mk_mcp__beat(f->call);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    pthread_mutex_unlock(&server->mutex);
 }
 
 /* ---- batches, of 2025-03-26 only ---- */
@@ -323,7 +352,7 @@ mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_mess
     switch (message->kind) {
     case MK_MESSAGE_BAD:
         *status = 400;
-        mk_mcp_error(out, message->id, message->error, message->why, NULL);
+        mk_mcp__error_of(out, message);
         return mk_buf_done(out, err);
     case MK_MESSAGE_BATCH:
         return handle_batch(server, session, message, stream, arena, out, status, err);

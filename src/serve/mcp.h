@@ -49,6 +49,7 @@ typedef struct mk_mcp_offer {
     const char *instructions; /* at most 1,500 characters */
     const mk_tool *const *tools; /* sorted by name */
     size_t tool_count;
+    bool tools_change, resources_change, prompts_change; /* mk_mcp_notify may say that a list did; declared to clients */
     /* The entries of a list, comma between them. */
     void (*list)(void *ctx, mk_mcp_list list, mk_buf *out);
     /* Appends the items of `contents`. MK_E_NOT_FOUND for a uri that is not there. */
@@ -67,6 +68,7 @@ typedef struct mk_mcp_offer {
 typedef struct mk_mcp_options {
     int64_t deadline_us;  /* of one call; 0: 50 s */
     int64_t reply_us;     /* how long a client may take to answer a question; 0: 60 s */
+    int64_t beat_us;      /* how long a call that runs may say nothing to who wants progress; 0: 4 s */
     bool authenticated;   /* answers of lists are private then */
     const mk_clock *clock;
 } mk_mcp_options;
@@ -74,6 +76,8 @@ typedef struct mk_mcp_options {
 /* `offer` must outlive the server. */
 MK_CHECK mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, const mk_mcp_options *options,
                              mk_mcp **out, mk_err *err);
+/* The transport stops: subscriptions end with their final result, and none begins any more. Other calls go on. */
+void mk_mcp_stop_listening(mk_mcp *server);
 /* No call may run any more, and all sessions must be closed. NULL is fine. */
 void mk_mcp_close(mk_mcp *server);
 
@@ -116,10 +120,15 @@ typedef struct mk_mcp_message {
 void mk_mcp_read(mk_str text, mk_arena *arena, mk_mcp_message *out);
 /* Whether handling it may take long, so that it should not hold up reading. */
 bool mk_mcp_is_slow(const mk_mcp_message *message);
+/* Whether handling it takes until the client or the transport ends it (subscriptions/listen): it needs a thread of
+ * its own, for it would keep one of a pool from all other calls. */
+bool mk_mcp_is_listening(const mk_mcp_message *message);
 
 /* Registers a request before it is handed to another thread, so that it can be cancelled meanwhile. Returns false
  * when a request of that id runs already. */
 bool mk_mcp_begin(mk_mcp_session *session, const mk_mcp_message *message);
+/* Undoes that for a request that the transport refuses itself. */
+void mk_mcp_forget(mk_mcp_session *session, const mk_mcp_message *message);
 
 /* Handles one message of any kind and appends the answer, when there is one. *status is what HTTP should say (200,
  * 202 without an answer, 400, 404). `stream` takes what the call sends on its way. A request must have been
@@ -127,12 +136,17 @@ bool mk_mcp_begin(mk_mcp_session *session, const mk_mcp_message *message);
 MK_CHECK mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                                mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err);
 
+/* Reports progress of calls that said nothing for a while, so that a client sees that they run; transports call it a few
+ * times a second. Only of calls that were begun in a session. Source: serving spec, 10. */
+void mk_mcp_beat(mk_mcp *server);
+
 /* An error message for `id` (n 0: null). */
 void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const char *data /* JSON or NULL */);
 
 /* ---- what a call may do ---- */
 
 mk_arena *mk_mcp_arena(mk_mcp_call *call);
+mk_mcp *mk_mcp_server(const mk_mcp_call *call); /* for mk_mcp_notify */
 mk_str mk_mcp_principal(const mk_mcp_call *call);
 const atomic_bool *mk_mcp_cancelled(const mk_mcp_call *call);
 int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */
@@ -140,7 +154,7 @@ int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */
 bool mk_mcp_is_structured(const mk_mcp_call *call);
 /* Only when the client asked for it; progress that does not grow is left out. total 0: not known. */
 void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const char *message);
-double mk_mcp_progressed(const mk_mcp_call *call); /* the last progress that was reported, 0 at first */
+double mk_mcp_progressed(mk_mcp_call *call); /* the last progress that was reported, 0 at first */
 /* `level` is one of RFC 5424's words; `data` is JSON. Only at or above the level that the client set. */
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data);
 

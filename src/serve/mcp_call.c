@@ -36,6 +36,8 @@ void mk_mcp__capabilities(const mk_json *object, bool *sample, bool *elicit, boo
 
 mk_arena *mk_mcp_arena(mk_mcp_call *call) { return call->arena; }
 
+mk_mcp *mk_mcp_server(const mk_mcp_call *call) { return call->server; }
+
 mk_str mk_mcp_principal(const mk_mcp_call *call)
 {
     return call->session != NULL ? mk_str_of(call->session->principal) : MK_STR("public");
@@ -56,15 +58,22 @@ static void send_text(mk_stream *stream, mk_buf *text)
         stream->send(stream, mk_buf_view(text));
 }
 
-void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const char *message)
+static int64_t now_us(const mk_mcp_call *call)
+{
+    const mk_clock *clock = call->server->options.clock;
+    return clock->now_us(clock->ctx);
+}
+
+/* Under the call's `said`. */
+static void send_progress(mk_mcp_call *call, double progress, double total, const char *message)
 {
     mk_buf text;
-    if (call->progress_token.n == 0 || !(progress > call->progress_last) || atomic_load(mk_mcp_cancelled(call)))
-        return;
     call->progress_last = progress;
+    call->said_us = now_us(call);
     mk_buf_init(&text, call->server->alloc);
-    mk_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%.*s,"
-                  "\"progress\":%.15g", MK_STR_ARG(call->progress_token), progress);
+    mk_buf_z(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
+    mk_buf_str(&text, call->progress_token);
+    mk_buf_printf(&text, ",\"progress\":%.15g", progress);
     if (total > 0)
         mk_buf_printf(&text, ",\"total\":%.15g", total);
     if (message != NULL && call->revision >= MK_REV_2025_03_26) {
@@ -76,7 +85,37 @@ void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const cha
     mk_buf_free(&text);
 }
 
-double mk_mcp_progressed(const mk_mcp_call *call) { return call->progress_last > 0 ? call->progress_last : 0; }
+void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const char *message)
+{
+    if (call->progress_token.n == 0 || atomic_load(mk_mcp_cancelled(call)))
+        return;
+    pthread_mutex_lock(&call->said);
+    if (progress > call->progress_last)
+        send_progress(call, progress, total, message);
+    pthread_mutex_unlock(&call->said);
+}
+
+/* A call that reports nothing itself counts seconds; one that does stays where it is, and a little beyond, since progress
+ * has to grow. */
+void mk_mcp__beat(mk_mcp_call *call)
+{
+    if (call->progress_token.n == 0 || atomic_load(mk_mcp_cancelled(call)))
+        return;
+    pthread_mutex_lock(&call->said);
+    const int64_t now = now_us(call);
+    if (now - call->said_us >= call->server->options.beat_us)
+        send_progress(call, call->progress_last >= 0 ? call->progress_last + 1e-3 : (double)(now - call->begun_us) / 1e6, 0,
+                      "still running");
+    pthread_mutex_unlock(&call->said);
+}
+
+double mk_mcp_progressed(mk_mcp_call *call)
+{
+    pthread_mutex_lock(&call->said);
+    const double last = call->progress_last > 0 ? call->progress_last : 0;
+    pthread_mutex_unlock(&call->said);
+    return last;
+}
 
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data)
 {
@@ -254,12 +293,6 @@ static mk_code binding(mk_mcp_call *call, char hex[65], mk_err *err)
 out:
     mk_buf_free(&text);
     return rc;
-}
-
-static int64_t now_us(const mk_mcp_call *call)
-{
-    const mk_clock *clock = call->server->options.clock;
-    return clock->now_us(clock->ctx);
 }
 
 static const mk_json *own_member(const mk_json *object, const char *key)

@@ -38,6 +38,7 @@ struct mk_flight {
     size_t id_n;
     atomic_bool cancelled;
     bool silent; /* cancelled by the client: nothing more is sent */
+    mk_mcp_call *call; /* NULL: it waits, or its answer is written. Under the session's mutex */
 };
 
 /* A question that was sent to the client. */
@@ -56,7 +57,7 @@ struct mk_mcp_session {
     char principal[128];
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    mk_revision revision;
+    _Atomic mk_revision revision;
     bool assumed;
     bool can_sample, can_elicit, can_roots;
     bool subscribed; /* to the uris below */
@@ -73,6 +74,7 @@ typedef struct mk_listener mk_listener;
 struct mk_listener {
     mk_listener *next;
     mk_stream *stream;
+    const mk_mcp_session *session; /* NULL: none */
     char id[160]; /* of the request, JSON text */
     bool tools, prompts, resources;
     char uris[8][256];
@@ -90,6 +92,7 @@ struct mk_mcp {
     size_t listener_count;
     _Atomic uint64_t next_question;
     atomic_bool ended;
+    atomic_bool stopping; /* subscriptions end */
 };
 
 struct mk_mcp_call {
@@ -104,7 +107,9 @@ struct mk_mcp_call {
     bool can_sample, can_elicit, can_roots;
     int level; /* of logs; above all words: none */
     mk_str progress_token; /* JSON text; n 0: none */
+    pthread_mutex_t said; /* of the two below, held while they are sent so that progress arrives in order */
     double progress_last;
+    int64_t said_us, begun_us;
     int64_t deadline_us;
     /* Modern, several rounds. */
     const mk_json *responses; /* inputResponses of this request */
@@ -116,9 +121,13 @@ struct mk_mcp_call {
 
 /* ---- rpc.c ---- */
 void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_mcp_message *out);
+/* What a bad message is answered with: an unknown id is null in a session and left out in the modern era. */
+void mk_mcp__error_of(mk_buf *out, const mk_mcp_message *message);
 
 /* ---- mcp_call.c ---- */
 int mk_mcp__level(mk_str word); /* -1: no such level */
+/* Says that the call runs, when it was silent for too long and somebody wants to know. */
+void mk_mcp__beat(mk_mcp_call *call);
 /* Capabilities out of a `capabilities` or `clientCapabilities` object. */
 void mk_mcp__capabilities(const mk_json *object, bool *sample, bool *elicit, bool *roots);
 /* A response of the client to one of our questions; others are ignored. */
@@ -131,6 +140,9 @@ bool mk_mcp__read_rounds(mk_mcp_call *call);
 /* ---- mcp_methods.c ---- */
 /* Appends a whole answer. *status as in mk_mcp_handle. */
 mk_code mk_mcp__request(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err);
+
+/* The object that says who answers. */
+void mk_mcp__server_info(const mk_mcp_call *call, mk_buf *out);
 
 /* ---- mcp_listen.c ---- */
 /* subscriptions/listen: acknowledges, sends until the request is cancelled, then appends the result. */

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LISTENERS_MAX 64u
+#define LISTENERS_MAX 1024u
+#define LISTENERS_OF_ONE 16u /* serving spec, 5 */
 
 /* ---- subscriptions of sessions ---- */
 
@@ -120,9 +121,9 @@ static void read_filter(const mk_mcp_call *call, mk_listener *l)
                                                           : NULL;
     const mk_json *uris = filter != NULL ? mk_json_get(filter, "resourceSubscriptions") : NULL;
     const mk_mcp_offer *offer = call->server->offer;
-    l->tools = is_true(filter, "toolsListChanged") && offer->tool_count > 0;
-    l->prompts = is_true(filter, "promptsListChanged") && offer->prompt != NULL;
-    l->resources = is_true(filter, "resourcesListChanged") && offer->read != NULL;
+    l->tools = is_true(filter, "toolsListChanged") && offer->tools_change;
+    l->prompts = is_true(filter, "promptsListChanged") && offer->prompts_change;
+    l->resources = is_true(filter, "resourcesListChanged") && offer->resources_change;
     for (size_t i = 0; uris != NULL && uris->kind == MK_JSON_ARRAY && i < uris->n && l->uri_count < 8; i++)
         if (uris->items[i].kind == MK_JSON_STRING && uris->items[i].text.n < sizeof l->uris[0])
             snprintf(l->uris[l->uri_count++], sizeof l->uris[0], "%.*s", (int)uris->items[i].text.n,
@@ -165,8 +166,11 @@ static void acknowledge(mk_mcp_call *call, const mk_listener *l)
 static bool add_listener(mk_mcp_call *call, mk_listener *l)
 {
     mk_mcp *server = call->server;
+    size_t own = 0;
     pthread_mutex_lock(&server->mutex);
-    const bool room = server->listener_count < LISTENERS_MAX;
+    for (const mk_listener *other = server->listeners; other != NULL; other = other->next)
+        own += other->session != NULL && other->session == l->session;
+    const bool room = server->listener_count < LISTENERS_MAX && own < LISTENERS_OF_ONE;
     if (room) {
         l->next = server->listeners;
         server->listeners = l;
@@ -189,9 +193,61 @@ static void remove_listener(mk_mcp *server, mk_listener *l)
     pthread_mutex_unlock(&server->mutex);
 }
 
+static bool is_over(const mk_mcp_call *call)
+{
+    return atomic_load(mk_mcp_cancelled(call)) || atomic_load(&call->server->stopping);
+}
+
+/* Until it is over. Who ends it wakes the session; without one there is nothing to be woken by. */
+static void rest(mk_mcp_call *call)
+{
+    mk_mcp_session *session = call->session;
+    struct timespec until;
+    if (session == NULL) {
+        while (!is_over(call))
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        return;
+    }
+    pthread_mutex_lock(&session->mutex);
+    while (!is_over(call)) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        pthread_cond_timedwait(&session->changed, &session->mutex, &until);
+    }
+    pthread_mutex_unlock(&session->mutex);
+}
+
+void mk_mcp_stop_listening(mk_mcp *server)
+{
+    atomic_store(&server->stopping, true);
+    pthread_mutex_lock(&server->mutex);
+    for (mk_mcp_session *s = server->sessions; s != NULL; s = s->next) {
+        pthread_mutex_lock(&s->mutex);
+        pthread_cond_broadcast(&s->changed);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    pthread_mutex_unlock(&server->mutex);
+}
+
+/* On a pipe a client may also look for the notification that ends a request of its own. */
+static void say_ended(mk_mcp_call *call, mk_buf *out)
+{
+    mk_buf text;
+    if (call->session == NULL || !call->session->assumed || !atomic_load(&call->server->stopping))
+        return;
+    call->stream->send(call->stream, mk_buf_view(out));
+    mk_buf_clear(out);
+    mk_buf_init(&text, call->server->alloc);
+    mk_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%.*s,"
+                  "\"reason\":\"the server stops\"}}", MK_STR_ARG(call->message->id));
+    if (!text.failed)
+        call->stream->send(call->stream, mk_buf_view(&text));
+    mk_buf_free(&text);
+}
+
 mk_code mk_mcp__listen(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
 {
-    mk_listener l = {.stream = call->stream};
+    mk_listener l = {.stream = call->stream, .session = call->session};
     const mk_str id = call->message->id;
     (void)status;
     if (id.n >= sizeof l.id || call->stream == NULL) {
@@ -204,10 +260,14 @@ mk_code mk_mcp__listen(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
         mk_mcp_error(out, id, MK_RPC_INTERNAL, "too many subscriptions", NULL);
         return mk_buf_done(out, err);
     }
-    while (!atomic_load(mk_mcp_cancelled(call)) && !atomic_load(&call->server->ended))
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    rest(call);
     remove_listener(call->server, &l);
     mk_buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"resultType\":\"complete\",\"_meta\":{\""
-                  MK_META("subscriptionId") "\":%.*s}}}", MK_STR_ARG(id), MK_STR_ARG(id));
-    return mk_buf_done(out, err);
+                  MK_META("subscriptionId") "\":%.*s,\"" MK_META("serverInfo") "\":", MK_STR_ARG(id), MK_STR_ARG(id));
+    mk_mcp__server_info(call, out);
+    mk_buf_z(out, "}}}");
+    const mk_code rc = mk_buf_done(out, err);
+    if (rc == MK_OK && !atomic_load(mk_mcp_cancelled(call)))
+        say_ended(call, out);
+    return rc;
 }

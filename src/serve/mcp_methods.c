@@ -19,7 +19,7 @@ static void result_begin(mk_buf *out, const mk_mcp_call *call)
                   call->message->id.p);
 }
 
-static void put_server_info(const mk_mcp_call *call, mk_buf *out)
+void mk_mcp__server_info(const mk_mcp_call *call, mk_buf *out)
 {
     const mk_mcp_offer *offer = call->server->offer;
     mk_buf_printf(out, "{\"name\":\"%s\",\"title\":\"%s\",\"version\":\"%s\"}", offer->name, offer->title,
@@ -31,7 +31,7 @@ static mk_code result_end(mk_buf *out, const mk_mcp_call *call, bool empty, mk_e
 {
     if (call->modern) {
         mk_buf_printf(out, "%s\"_meta\":{\"" MK_META("serverInfo") "\":", empty ? "" : ",");
-        put_server_info(call, out);
+        mk_mcp__server_info(call, out);
         mk_buf_c(out, '}');
     }
     mk_buf_z(out, "}}");
@@ -76,17 +76,18 @@ static mk_str text_param(const mk_mcp_call *call, const char *name)
 
 /* ---- the handshake ---- */
 
+/* What the server can do. A modern request says itself which logs it wants, so that logging is no capability there. */
 static void put_capabilities(const mk_mcp_call *call, mk_buf *out)
 {
     const mk_mcp_offer *offer = call->server->offer;
-    mk_buf_z(out, "\"capabilities\":{\"tools\":{\"listChanged\":true}");
+    mk_buf_printf(out, "\"capabilities\":{\"tools\":{%s}", offer->tools_change ? "\"listChanged\":true" : "");
     if (offer->read != NULL)
-        mk_buf_z(out, ",\"resources\":{\"subscribe\":true,\"listChanged\":true}");
+        mk_buf_printf(out, ",\"resources\":{\"subscribe\":true%s}", offer->resources_change ? ",\"listChanged\":true" : "");
     if (offer->prompt != NULL)
-        mk_buf_z(out, ",\"prompts\":{\"listChanged\":true}");
+        mk_buf_printf(out, ",\"prompts\":{%s}", offer->prompts_change ? "\"listChanged\":true" : "");
     if (offer->complete != NULL)
         mk_buf_z(out, ",\"completions\":{}");
-    mk_buf_z(out, ",\"logging\":{}}");
+    mk_buf_z(out, call->modern ? "}" : ",\"logging\":{}}");
 }
 
 static void put_instructions(const mk_mcp_call *call, mk_buf *out)
@@ -126,7 +127,7 @@ static mk_code initialize(mk_mcp_call *call, mk_buf *out, mk_err *err)
     mk_buf_printf(out, "\"protocolVersion\":\"%s\",", mk_mcp__revision_name(revision));
     put_capabilities(call, out);
     mk_buf_z(out, ",\"serverInfo\":");
-    put_server_info(call, out);
+    mk_mcp__server_info(call, out);
     if (revision >= MK_REV_2025_03_26)
         put_instructions(call, out);
     return result_end(out, call, false, err);
@@ -541,7 +542,7 @@ static bool read_meta(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
     const mk_json *meta = call->message->meta;
     const mk_json *capabilities = mk_json_get(meta, MK_META("clientCapabilities"));
     const mk_json *level = mk_json_get(meta, MK_META("logLevel"));
-    char data[160];
+    char data[400];
     *status = 400;
     if (call->message->claim.p == NULL) {
         (void)fail(call, out, MK_RPC_PARAMS, "_meta: protocolVersion must be text", NULL, err);

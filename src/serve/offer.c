@@ -256,7 +256,38 @@ static mk_code complete_op(mk_str value, mk_buf *out, size_t *shown, size_t *tot
     return MK_OK;
 }
 
-/* Whole names and beginnings only; a search inside names is what resolve_entities is for. */
+/* ASCII letters of either case are one; what the search folded beyond that is not offered. */
+static bool begins_like(mk_str text, mk_str with)
+{
+    if (text.n < with.n)
+        return false;
+    for (size_t i = 0; i < with.n; i++) {
+        const unsigned char a = (unsigned char)text.p[i], b = (unsigned char)with.p[i];
+        if (a != b && ((a | 0x20) != (b | 0x20) || (a | 0x20) < 'a' || (a | 0x20) > 'z'))
+            return false;
+    }
+    return true;
+}
+
+/* What a row of resolve_entities completes the text to: its uid or its name, whichever begins with it. Two entities of one
+ * name follow each other only by chance, so each value is looked for among those before. */
+static mk_str completed(const mk_json *row, mk_str value, const mk_json *rows)
+{
+    const mk_json *uid = mk_json_get(row, "uid"), *name = mk_json_get(row, "name");
+    const mk_str none = {NULL, 0};
+    if (uid != NULL && begins_like(uid->text, value))
+        return uid->text;
+    if (name == NULL || name->kind != MK_JSON_STRING || !begins_like(name->text, value))
+        return none;
+    for (const mk_json *before = rows->items; before < row; before++) {
+        const mk_json *other = mk_json_get(before, "name");
+        if (other != NULL && other->kind == MK_JSON_STRING && mk_str_eq(other->text, name->text))
+            return none;
+    }
+    return name->text;
+}
+
+/* Beginnings only; a search inside names is what resolve_entities is for. */
 static mk_code complete_entity(mk_service *service, mk_mcp_call *call, mk_str value, mk_buf *out, size_t *shown,
                                size_t *total, mk_err *err)
 {
@@ -282,12 +313,12 @@ static mk_code complete_entity(mk_service *service, mk_mcp_call *call, mk_str va
     MK_TRY(rc, mk_json_parse(arena, mk_buf_view(&result.payload.text), NULL, &payload, err));
     const mk_json *rows = mk_json_get(payload, "rows");
     for (size_t i = 0; rows != NULL && i < rows->n && *shown < COMPLETIONS_MAX; i++) {
-        const mk_json *uid = mk_json_get(&rows->items[i], "uid"), *match = mk_json_get(&rows->items[i], "match");
-        if (uid == NULL || match == NULL || match->i > 1)
+        const mk_str text = completed(&rows->items[i], value, rows);
+        if (text.p == NULL)
             continue;
         if (*shown > 0)
             mk_buf_c(out, ',');
-        mk_canon_string(out, uid->text);
+        mk_canon_string(out, text);
         ++*shown;
     }
     *total = *shown;
@@ -340,7 +371,7 @@ static int64_t offer_ttl(void *ctx, mk_str uri)
 void mk_offer_init(mk_mcp_offer *offer, mk_service *service, const mk_tools *tools, const char *version)
 {
     *offer = (mk_mcp_offer){.ctx = service, .name = "merkhet", .title = "Merkhet", .version = version,
-                            .instructions = instructions, .tools = tools->list, .tool_count = tools->count,
+                            .instructions = instructions, .tools = tools->list, .tool_count = tools->count, .resources_change = true,
                             .list = offer_list, .read = offer_read, .prompt = offer_prompt,
                             .complete = offer_complete, .ttl_ms = offer_ttl};
 }

@@ -45,6 +45,10 @@ static void read_object(const mk_json *tree, mk_arena *arena, mk_mcp_message *ou
 {
     const mk_json *version = mk_json_get(tree, "jsonrpc"), *id = mk_json_get(tree, "id");
     const mk_json *method = mk_json_get(tree, "method");
+    out->params = mk_json_get(tree, "params");
+    if (out->params != NULL && out->params->kind == MK_JSON_NULL)
+        out->params = NULL;
+    read_claim(out); /* first: the era decides how an error looks */
     if (id != NULL && !read_id(id, arena, &out->id)) {
         bad(out, MK_RPC_INVALID, "an id is a string or an integer");
         return;
@@ -66,11 +70,7 @@ static void read_object(const mk_json *tree, mk_arena *arena, mk_mcp_message *ou
         return;
     }
     out->method = method->text;
-    out->params = mk_json_get(tree, "params");
-    if (out->params != NULL && out->params->kind == MK_JSON_NULL)
-        out->params = NULL;
     out->kind = id != NULL ? MK_MESSAGE_REQUEST : MK_MESSAGE_NOTIFICATION;
-    read_claim(out);
 }
 
 void mk_mcp__read_tree(const mk_json *tree, mk_arena *arena, mk_mcp_message *out)
@@ -143,10 +143,28 @@ bool mk_mcp_is_slow(const mk_mcp_message *message)
     return false;
 }
 
+bool mk_mcp_is_listening(const mk_mcp_message *message)
+{
+    return message->kind == MK_MESSAGE_REQUEST && message->claims &&
+           mk_str_eq(message->method, MK_STR("subscriptions/listen"));
+}
+
+void mk_mcp__error_of(mk_buf *out, const mk_mcp_message *message)
+{
+    if (message->id.n != 0 || !message->claims) {
+        mk_mcp_error(out, message->id, message->error, message->why, NULL);
+        return;
+    }
+    mk_buf_printf(out, "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":%d,\"message\":", message->error);
+    mk_canon_string(out, mk_str_of(message->why));
+    mk_buf_z(out, "}}");
+}
+
 void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const char *data)
 {
-    mk_buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":%d,\"message\":",
-                  id.n ? (int)id.n : 4, id.n ? id.p : "null", code);
+    mk_buf_z(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    mk_buf_str(out, id.n != 0 ? id : MK_STR("null"));
+    mk_buf_printf(out, ",\"error\":{\"code\":%d,\"message\":", code);
     mk_canon_string(out, mk_str_of(message));
     if (data != NULL)
         mk_buf_printf(out, ",\"data\":%s", data);

@@ -2,6 +2,7 @@
 #include "serve/stdio.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <time.h>
@@ -9,9 +10,12 @@
 
 #define WORKERS 8u
 #define WAITING_MAX 256u
+#define LISTENING_MAX 16u
 #define READ_SIZE ((size_t)64 << 10)
 #define TICK_MS 100
 #define DRAIN_MS 1500
+#define STUCK_MS 1000
+#define WRITE_POLL_MS 20
 
 /* A message that waits for a worker, with the memory it was read into. */
 typedef struct job {
@@ -20,7 +24,17 @@ typedef struct job {
     mk_mcp_message message;
 } job;
 
-typedef struct transport {
+typedef struct transport transport;
+
+/* A subscription, with a thread of its own: it ends only when the client or the input does. */
+typedef struct listening {
+    transport *owner;
+    job *job; /* NULL: free */
+    pthread_t thread;
+    _Atomic bool over; /* the thread can be joined */
+} listening;
+
+struct transport {
     mk_stream stream; /* first: a stream is a transport */
     const mk_stdio_options *options;
     const mk_alloc *alloc;
@@ -40,14 +54,37 @@ typedef struct transport {
 
     mk_buf input;
     bool skipping; /* inside a line that is too long */
-} transport;
+    listening listening[LISTENING_MAX]; /* of the reading thread */
+};
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const char *p, size_t n)
+/* Waits until the output takes something. A client that does not read holds us up for as long as it likes, but not
+ * beyond the end: once we are told to stop, or the input is closed, it has a second more. */
+static bool wait_writable(const transport *t)
+{
+    const mk_stdio_options *o = t->options;
+    for (int waited = 0; waited < STUCK_MS && !atomic_load(&t->broken);) {
+        struct pollfd fds[] = {{.fd = o->out, .events = POLLOUT}, {.fd = o->in}, {.fd = o->stop, .events = POLLIN}};
+        if (poll(fds, o->stop >= 0 ? 3 : 2, WRITE_POLL_MS) < 0)
+            continue;
+        if (fds[0].revents != 0)
+            return true;
+        if ((fds[1].revents & POLLHUP) != 0 || fds[2].revents != 0) {
+            nanosleep(&(struct timespec){.tv_nsec = WRITE_POLL_MS * 1000000L}, NULL);
+            waited += WRITE_POLL_MS;
+        }
+    }
+    return false;
+}
+
+/* In pieces that a pipe takes at once when it takes anything, so that no write blocks. */
+static bool write_all(const transport *t, const char *p, size_t n)
 {
     while (n > 0) {
-        const ssize_t wrote = write(fd, p, n);
+        if (!wait_writable(t))
+            return false;
+        const ssize_t wrote = write(t->options->out, p, n < PIPE_BUF ? n : PIPE_BUF);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
@@ -63,8 +100,13 @@ static void send_line(transport *t, mk_str text)
 {
     if (text.n == 0 || atomic_load(&t->broken))
         return;
+    /* The line's end goes with the last piece, which is all of a short message. */
+    char piece[PIPE_BUF];
+    const size_t tail = text.n % (PIPE_BUF - 1);
+    memcpy(piece, text.p + text.n - tail, tail);
+    piece[tail] = '\n';
     pthread_mutex_lock(&t->out_mutex);
-    if (!write_all(t->options->out, text.p, text.n) || !write_all(t->options->out, "\n", 1))
+    if (!write_all(t, text.p, text.n - tail) || !write_all(t, piece, tail + 1))
         atomic_store(&t->broken, true);
     pthread_mutex_unlock(&t->out_mutex);
 }
@@ -152,6 +194,45 @@ static bool enqueue(transport *t, job *j)
     return room;
 }
 
+/* ---- subscriptions ---- */
+
+static void *listen_on(void *arg)
+{
+    listening *l = arg;
+    answer(l->owner, &l->job->message, &l->job->arena);
+    atomic_store(&l->over, true);
+    return NULL;
+}
+
+static void end_listening(transport *t, listening *l)
+{
+    if (l->job == NULL)
+        return;
+    pthread_join(l->thread, NULL);
+    free_job(t, l->job);
+    l->job = NULL;
+}
+
+/* False: there is no room. Whether one subscription more is too many is the protocol's to say. */
+static bool start_listening(transport *t, job *j)
+{
+    for (size_t i = 0; i < LISTENING_MAX; i++) {
+        listening *l = &t->listening[i];
+        if (l->job != NULL && atomic_load(&l->over))
+            end_listening(t, l);
+        if (l->job != NULL)
+            continue;
+        l->owner = t;
+        l->job = j;
+        atomic_store(&l->over, false);
+        if (pthread_create(&l->thread, NULL, listen_on, l) == 0)
+            return true;
+        l->job = NULL;
+        return false;
+    }
+    return false;
+}
+
 /* ---- reading ---- */
 
 static mk_code take_message(transport *t, mk_str line, mk_err *err)
@@ -167,8 +248,9 @@ static mk_code take_message(transport *t, mk_str line, mk_err *err)
         j->message.why = "a request of this id runs already";
     }
     if (mk_mcp_is_slow(&j->message)) {
-        if (enqueue(t, j))
+        if (mk_mcp_is_listening(&j->message) ? start_listening(t, j) : enqueue(t, j))
             return MK_OK;
+        mk_mcp_forget(t->session, &j->message);
         refuse(t, &j->message);
     } else {
         answer(t, &j->message, &j->arena);
@@ -262,6 +344,7 @@ static mk_code serve(transport *t, bool *stopped, mk_err *err)
         }
         if (n > 0 && fds[0].revents != 0)
             rc = read_some(t, &more, err);
+        mk_mcp_beat(t->server);
         if (t->options->tick != NULL)
             t->options->tick(t->options->tick_ctx);
     }
@@ -329,12 +412,17 @@ mk_code mk_mcp_stdio(mk_mcp *server, const mk_alloc *alloc, const mk_stdio_optio
     MK_TRY(rc, mk_mcp_session_open(server, &t.stream, true, options->principal, &t.session, err));
     MK_TRY(rc, start_workers(&t, err));
     rc = serve(&t, &stopped, err);
+    mk_mcp_stop_listening(server);
+    for (size_t i = 0; i < LISTENING_MAX; i++)
+        end_listening(&t, &t.listening[i]);
     if (!stopped && rc == MK_OK)
         drain(&t);
 out:
     if (t.session != NULL)
         mk_mcp_session_cancel(t.session);
     stop_workers(&t);
+    for (size_t i = 0; i < LISTENING_MAX; i++)
+        end_listening(&t, &t.listening[i]);
     mk_mcp_session_close(t.session);
     mk_buf_free(&t.input);
     pthread_cond_destroy(&t.queued);

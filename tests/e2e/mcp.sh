@@ -59,6 +59,33 @@ exec 7>&-
 { rpc 1 ping; sleep 0.3; rpc 2 ping; sleep 0.3; } | "$merkhet" mcp --store s 2>err | head -n 1 >first
 contains "a reader that leaves does not break it" "$(cat first)" '"result":{}'
 
+mkfifo in_stuck out_stuck
+"$merkhet" mcp --store s <in_stuck >out_stuck 2>err &
+pid=$!
+exec 7>in_stuck 8<out_stuck
+for i in $(seq 30); do rpc "$i" tools/list; done >&7 # far more than a pipe holds
+sleep 0.2
+began=$(date +%s%N)
+kill -TERM $pid
+wait $pid
+is "SIGTERM ends it with status 0 while nobody reads its answers" $? 0
+is "within two seconds" $((($(date +%s%N) - began) / 1000000000 < 2)) 1
+exec 7>&- 8<&-
+
+# ---- subscriptions of the modern era: none of them keeps a call waiting, and they end with a result ----
+meta='"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+listen() { rpc "$1" subscriptions/listen "{\"notifications\":{\"resourceSubscriptions\":[\"merkhet://dataset/card\"]},$meta}"; }
+out=$({ for i in $(seq 17); do listen $i; done; call 90 describe_dataset '{}'; sleep 0.3
+    rpc 91 ping; printf '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}\n'; sleep 0.1
+    listen 18; sleep 0.2; } | "$merkhet" mcp --store s)
+is "17 subscriptions at once are 16 and a refusal, and one that was cancelled makes room" \
+    "$(printf '%s\n' "$out" | grep -c 'subscriptions/acknowledged') $(printf '%s\n' "$out" | grep -c '"id":17,"error"')" "17 1"
+contains "a call runs beside them" "$out" '"id":90,"result"'
+is "each that was not cancelled ends with a result when the input does" \
+    "$(printf '%s\n' "$out" | grep -c '"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId"')" 16
+is "and none of them holds up the end" "$( { time { listen 1 | "$merkhet" mcp --store s >/dev/null; }; } 2>&1 |
+    awk '/real/ { split($2, t, "[ms]"); print t[1] * 60 + t[2] < 1 }')" 1
+
 # ---- two servers, a writer beside them ----
 mkfifo in2
 "$merkhet" mcp --store s <in2 >out2 2>err2 &
@@ -81,6 +108,12 @@ is "the end of input ends it" $? 0
 # ---- no store yet ----
 out=$(call 1 describe_dataset '{}' | "$merkhet" mcp --store later)
 contains "a store that is not there is named with the command that makes it" "$out" 'merkhet init --store later'
+out=$({ rpc 1 initialize "$init"; sleep 0.2; { "$merkhet" init --store later
+    printf '%s\n' '{"op":"assert_node","uid":"ada","label":"P","vt_s":1}' | "$merkhet" assert --store later -; } >/dev/null
+    for _ in $(seq 20); do rpc 2 resources/read '{"uri":"merkhet://dataset/card"}'; sleep 0.1; done; } | "$merkhet" mcp --store later)
+contains "resources that change are declared, other lists are not" "$out" \
+    '"capabilities":{"tools":{},"resources":{"subscribe":true,"listChanged":true},"prompts":{}'
+is "a store that is made later is told of once" "$(printf '%s\n' "$out" | grep -c 'resources/list_changed')" 1
 
 # ---- check and configurations ----
 contains "the self-test" "$("$merkhet" mcp --store s --check)" 'describe_dataset  ok'

@@ -1,0 +1,20 @@
+#!/bin/bash
+# The official SDK clients of the Model Context Protocol, both lines and both eras, against the program.
+. "$(dirname "$0")/lib.sh"
+. "$repo/tests/e2e/node/lib.sh"
+
+# The manual's store (docs/operators.md), with two people of one name and a number that no double holds.
+mkdir bin
+ln -s "$merkhet" bin/merkhet
+awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/operators.md" >fixture
+works "the manual's store" env PATH="$work/bin:$PATH" bash -e fixture
+printf '{"op":"assert_node","uid":"%s","label":"P","props":{"name":"Lee","big":9007199254740993},"vt_s":0}\n' p17 p52 >lee.jsonl
+works "two people of one name" bash -c "'$merkhet' assert --store example - <lee.jsonl"
+
+node_checks product.mjs "$merkhet" "$work/example"
+
+# What the product has no use for yet, and the protocol has: the fixture program.
+fixture=${MK_BUILD:-$repo/build}/asan/tests/e2e/mcp_fixture
+if [ -x "$fixture" ]; then node_checks fixture.mjs "$fixture" stdio
+else skip "the fixture program is not built: $fixture"; fi
+finish
