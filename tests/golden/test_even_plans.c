@@ -252,7 +252,8 @@ static bool failed_as_told(const mk_json *entry, const mk_json *fails, const mk_
 static bool is_nothing(const mk_json *gold)
 {
     return gold->kind == MK_JSON_NULL || (gold->kind == MK_JSON_BOOL && !gold->b) ||
-           (gold->kind == MK_JSON_INT && !gold->b && gold->i == 0) || (gold->kind == MK_JSON_ARRAY && gold->n == 0);
+           (gold->kind == MK_JSON_INT && !gold->b && gold->i == 0) ||
+           (gold->kind == MK_JSON_ARRAY && gold->n == 0);
 }
 
 static bool is_right(const mk_json *question, const mk_json *entry, const mk_trial *trial,
