@@ -28,7 +28,7 @@ endif
 
 # --- flags -------------------------------------------------------------------------------------
 
-PKGS = libcrypto libxxhash libzstd zlib libutf8proc
+PKGS = libcrypto libxxhash libzstd zlib libutf8proc libmicrohttpd
 CSTD = -std=c17 -D_GNU_SOURCE
 # Warnings are errors (make WERROR= for a compiler that knows new ones), except one that gcc derives from
 # what it happens to inline: it cannot see that a function which failed never returned MK_OK.
@@ -48,7 +48,7 @@ OPT_coverage = -O0 -g -DMK_DEBUG --coverage -fprofile-update=atomic
 
 O = $(BUILD)/$(V)
 CFLAGS_ALL = $(CSTD) $(WARN) $(FP) $(INC) -fPIC -fvisibility=hidden -pthread $(OPT_$(V)) $(ARCH_FLAGS) $(CFLAGS)
-LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lcrypto -lxxhash -lzstd -lz -lutf8proc) -lm -pthread
+LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -lcrypto -lxxhash -lzstd -lz -lutf8proc -lmicrohttpd) -lm -pthread
 
 # --- sources -----------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ $(BUILD)/merkhet: $(O)/merkhet
 
 $(BUILD)/merkhet-verify: $(VERIFY_OBJ)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS_ALL) -Wl,--gc-sections -o $@ $(VERIFY_OBJ) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wl,--gc-sections -o $@ $(VERIFY_OBJ) $(filter-out -lmicrohttpd,$(LDLIBS))
 
 # The public libraries show what the public header declares with MK_API, and nothing else. The
 # shared one is told by a version script; the static one is linked into a single object whose

@@ -24,6 +24,7 @@ libzstd-dev|build|pc:libzstd|zstd input and compressed frames
 zlib1g-dev|build|pc:zlib|gzip input
 libutf8proc-dev|build|pc:libutf8proc|case folding and normal forms of names
 libcurl4-openssl-dev|build|pc:libcurl|HTTP to model endpoints
+libmicrohttpd-dev|build|pc:libmicrohttpd|HTTP for the server
 libcmocka-dev|test|hdr:cmocka.h|the unit test framework
 git|test|cmd:git|the demo and the tests load a git history
 clang|fuzz|cmd:clang|compiles the fuzz targets with libFuzzer

@@ -29,7 +29,8 @@ typedef struct events {
     int64_t top;
     bool by_distinct;   /* rank by how many different others */
     bool last;          /* WHEN: the last time */
-    int64_t stride;
+    const char *period; /* BUCKET */
+    bool either;        /* `src` may stand at any end */
     const char *cmp;    /* of the property; NULL: no filter */
     int64_t value;
     mk_buf args, steps, said;
@@ -42,7 +43,7 @@ typedef struct events {
 static bool is_verb_concept(mk_concept c) { return c == C_SEND || c == C_RECEIVE; }
 
 /* A word like "rated" or "messaged", which name_events took for an event, standing where a verb stands. */
-static bool is_event_verb(const mk_token *t)
+bool mk_off__is_event_verb(const mk_token *t)
 {
     const size_t n = strlen(t->low);
     return t->concept == C_EVENT && n > 3 && strcmp(t->low + n - 2, "ed") == 0;
@@ -53,7 +54,7 @@ static void find_verb(events *e)
     const mk_off *q = e->q;
     e->verb = q->count;
     for (size_t i = 0; i < q->count && e->verb == q->count; i++)
-        if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || is_event_verb(&q->tokens[i])))
+        if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || mk_off__is_event_verb(&q->tokens[i])))
             e->verb = i;
     /* "MESSAGE events" is a noun; with no other verb a relation type is what was done. */
     const bool noun = q->rel_count != 0 && q->rel_last[0] + 1 < q->count && !q->tokens[q->rel_last[0] + 1].used &&
@@ -78,6 +79,19 @@ static void find_verb(events *e)
     const bool turned = e->passive != e->receives;
     e->subject = turned ? R_DST : R_SRC;
     e->object = turned ? R_SRC : R_DST;
+}
+
+/* A second verb makes a second statement, which one aggregation does not compute. */
+static bool has_second_verb(const events *e)
+{
+    const mk_off *q = e->q;
+    for (size_t i = 0; i < q->count; i++) {
+        const mk_token *t = &q->tokens[i];
+        const bool verb = !t->used && (is_verb_concept(t->concept) || mk_off__is_event_verb(t)) && !mk_off__is_end_noun(t);
+        if (verb && i != e->verb && !(e->verb < q->count && q->tokens[e->verb].used))
+            return true;
+    }
+    return false;
 }
 
 /* ---- the names ---- */
@@ -125,8 +139,16 @@ static bool place_names(events *e)
     }
     for (size_t i = 0; i < q->name_count; i++) {
         const size_t at = before_name(q, q->names[i].first);
-        if (q->name_count == 1 && e->verb == q->count && at > 0 && mk_off__is(&q->tokens[at - 1], "with")) {
+        /* "together with A", "with how many did A have events" */
+        const size_t behind = q->names[i].last + 1;
+        const bool fronted = mk_off__is(&q->tokens[0], "with") && behind < q->count && mk_off__is_any(&q->tokens[behind], "have had has share shared");
+        if (q->name_count == 1 && e->verb == q->count && at > 0 && (mk_off__is(&q->tokens[at - 1], "with") || fronted)) {
             e->with = true;
+            e->src = q->names[i].uid;
+            return true;
+        }
+        if (q->name_count == 1 && e->verb == q->count && (mk_off__concepts(q) & MK_C(C_INVOLVED)) != 0) {
+            e->either = true;
             e->src = q->names[i].uid;
             return true;
         }
@@ -177,11 +199,16 @@ static role asked_role(const events *e, size_t noun)
     return noun < e->verb ? e->subject : e->object;
 }
 
-static int64_t bucket_of(const mk_token *t)
+/* A stretch of the calendar as a dimension of aggregate_events; NULL: the word is none. */
+static const char *period_of(const mk_token *t)
 {
-    if (mk_off__is_any(t, "day days date")) return INT64_C(86400000000);
-    if (mk_off__is_any(t, "hour hours")) return INT64_C(3600000000);
-    return 0;
+    static const struct {
+        const char *words, *unit;
+    } periods[] = {{"day days date", "day"}, {"week weeks", "week"}, {"month months", "month"}, {"quarter quarters", "quarter"}, {"year years", "year"}};
+    for (size_t i = 0; i < sizeof periods / sizeof *periods; i++)
+        if (mk_off__is_any(t, periods[i].words))
+            return periods[i].unit;
+    return NULL;
 }
 
 /* A number that says how many of a ranking, and not a value. */
@@ -241,9 +268,9 @@ static bool find_asked(events *e, uint64_t bits)
         return e->what != A_NONE;
     }
     const bool ranks = (bits & MK_C(C_MOST)) != 0;
-    if (ranks && which < q->count && noun < q->count && bucket_of(&q->tokens[noun]) != 0) {
+    if (ranks && which < q->count && noun < q->count && period_of(&q->tokens[noun]) != NULL) {
         e->what = A_BUCKET;
-        e->stride = bucket_of(&q->tokens[noun]);
+        e->period = period_of(&q->tokens[noun]);
         return true;
     }
     if (ranks && (bits & MK_C(C_TYPE)) != 0) {
@@ -325,7 +352,7 @@ static void put_filters(events *e, mk_buf *out)
     const mk_off *q = e->q;
     const role r = e->src.n != 0 ? R_SRC : e->dst.n != 0 ? R_DST : R_NONE;
     if (r != R_NONE) {
-        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[", r == R_SRC ? "src" : "dst");
+        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[", e->either ? "either" : r == R_SRC ? "src" : "dst");
         mk_canon_string(out, r == R_SRC ? e->src : e->dst);
         mk_buf_z(out, "]}");
     }
@@ -357,7 +384,7 @@ static void say_filters(events *e)
         mk_buf_printf(said, " whose %.*s is %s %lld", MK_STR_ARG(q->prop),
                       e->cmp[0] == 'e' ? "exactly" : e->cmp[0] == 'g' ? "above" : "below", (long long)e->value);
     if (e->src.n != 0)
-        mk_buf_printf(said, " from %.*s", MK_STR_ARG(e->src));
+        mk_buf_printf(said, e->either ? " that %.*s is source or target of" : " from %.*s", MK_STR_ARG(e->src));
     if (e->dst.n != 0)
         mk_buf_printf(said, " to %.*s", MK_STR_ARG(e->dst));
     mk_off__say_times(q, said);
@@ -415,24 +442,10 @@ static void write_ranking(events *e, const char *groups, const char *aggregate, 
 {
     char args[160];
     put_groups(e, groups, aggregate);
-    if (e->what == A_BUCKET)
-        mk_buf_printf(&e->args, ",\"stride\":%lld", (long long)e->stride);
     close_first(e);
     snprintf(args, sizeof args, "\"fn\":\"topk\",\"field\":\"%s\",\"k\":%lld", field, (long long)(e->what == A_TOP ? e->top : 1));
     put_second(e, args);
     snprintf(e->from, sizeof e->from, "s2.rows%s", column);
-}
-
-/* Buckets begin at midnight, or at the full hour. */
-static void align_window(events *e)
-{
-    mk_off *q = e->q;
-    int64_t lo = q->has_window ? q->t_a : q->vt_min;
-    const int64_t hi = q->has_window ? q->t_b : q->vt_max;
-    lo -= ((lo % e->stride) + e->stride) % e->stride;
-    q->has_window = true;
-    q->t_a = lo;
-    q->t_b = hi;
 }
 
 /* One aggregation by one end, as a step of its own. */
@@ -582,9 +595,9 @@ static void write_what(events *e)
         e->kind = "entity_set";
         break;
     case A_BUCKET:
-        align_window(e);
-        mk_buf_z(&e->said, e->stride > INT64_C(3600000000) ? "Which day (UTC) has the most events" : "Which hour has the most events");
-        write_ranking(e, "{\"dim\":\"time_bucket\"}", "{\"agg\":\"count\"}", "count", "[0]");
+        mk_buf_printf(&e->said, "Which %s of the calendar (UTC) has the most events", e->period);
+        snprintf(groups, sizeof groups, "{\"dim\":\"calendar_period\",\"unit\":\"%s\"}", e->period);
+        write_ranking(e, groups, "{\"agg\":\"count\"}", "count", "[0]");
         e->kind = "interval";
         break;
     case A_TYPE:
@@ -597,28 +610,54 @@ static void write_what(events *e)
     say_filters(e);
 }
 
-/* ---- ties ---- */
+/* ---- what has to be so for the answer to be the answer ---- */
+
+mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, const mk_json **rows)
+{
+    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    mk_call_result result;
+    mk_json *payload;
+    mk_code rc;
+    *rows = NULL;
+    mk_call_result_init(&result, q->arena->alloc);
+    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), args, &options, scratch, &result, q->err);
+    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
+        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
+        goto out;
+    }
+    MK_TRY(rc, rc);
+    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
+    *rows = mk_json_get(payload, "rows");
+out:
+    mk_call_result_free(&result);
+    return rc;
+}
+
+static mk_code aggregate_now(events *e, const char *groups, mk_arena *scratch, const mk_json **rows)
+{
+    mk_buf args;
+    mk_code rc;
+    mk_buf_init(&args, e->q->arena->alloc);
+    mk_buf_printf(&args, "{\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"}]", groups);
+    put_filters(e, &args);
+    mk_buf_c(&args, '}');
+    MK_TRY(rc, mk_buf_done(&args, e->q->err));
+    rc = mk_off__aggregate(e->q, mk_buf_view(&args), scratch, rows);
+out:
+    mk_buf_free(&args);
+    return rc;
+}
 
 /* Whether the ranking is cut between equals; then nobody can say which of them is meant. */
 static mk_code is_tied(events *e, bool *tied)
 {
     mk_off *q = e->q;
-    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    const mk_json *rows;
     mk_arena scratch;
-    mk_call_result result;
-    mk_json *payload;
     mk_code rc;
     *tied = false;
     mk_arena_init(&scratch, q->arena->alloc);
-    mk_call_result_init(&result, q->arena->alloc);
-    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), mk_buf_view(&e->args), &options, &scratch, &result, q->err);
-    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) { /* the plan will say it again, where it is asked for */
-        rc = MK_OK;
-        goto out;
-    }
-    MK_TRY(rc, rc);
-    MK_TRY(rc, mk_json_parse(&scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
-    const mk_json *rows = mk_json_get(payload, "rows");
+    MK_TRY(rc, mk_off__aggregate(q, mk_buf_view(&e->args), &scratch, &rows)); /* NULL: the plan will say why */
     const int64_t k = e->what == A_TOP ? e->top : 1;
     int64_t above = 0, equal = 0, cut = INT64_MIN;
     for (int64_t i = 0; i < k; i++) { /* the k-th largest number, by k passes: k is small */
@@ -642,39 +681,7 @@ static mk_code is_tied(events *e, bool *tied)
     }
     *tied = above + equal > k;
 out:
-    mk_call_result_free(&result);
     mk_arena_free(&scratch);
-    return rc;
-}
-
-/* ---- what has to be so for the answer to be the answer ---- */
-
-static mk_code aggregate_now(events *e, const char *groups, mk_arena *scratch, const mk_json **rows)
-{
-    mk_off *q = e->q;
-    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
-    mk_call_result result;
-    mk_json *payload;
-    mk_buf args;
-    mk_code rc;
-    *rows = NULL;
-    mk_buf_init(&args, q->arena->alloc);
-    mk_call_result_init(&result, q->arena->alloc);
-    mk_buf_printf(&args, "{\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"}]", groups);
-    put_filters(e, &args);
-    mk_buf_c(&args, '}');
-    MK_TRY(rc, mk_buf_done(&args, q->err));
-    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), mk_buf_view(&args), &options, scratch, &result, q->err);
-    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
-        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
-        goto out;
-    }
-    MK_TRY(rc, rc);
-    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
-    *rows = mk_json_get(payload, "rows");
-out:
-    mk_buf_free(&args);
-    mk_call_result_free(&result);
     return rc;
 }
 
@@ -753,10 +760,14 @@ static bool read_question(events *e)
         return false;
     if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && e->verb < q->count)
         return false; /* "appear together with" is the whole statement */
-    if (!place_names(e) || !find_asked(e, bits) || !find_value_filter(e, bits))
+    if (has_second_verb(e) || !place_names(e) || !find_asked(e, bits) || !find_value_filter(e, bits))
         return false;
     /* Counting events between two named ends needs to know which is which; so does every list. */
     if ((bits & (MK_C(C_NEIGHBOUR) | MK_C(C_NEW))) != 0 && !e->with)
+        return false;
+    if (q->either_role && !e->either && !e->with && !e->between)
+        return false;
+    if (e->either && e->what != A_COUNT && e->what != A_BUCKET && e->what != A_TYPE)
         return false;
     return !(e->what == A_BUCKET && e->src.n != 0 && e->dst.n != 0);
 }

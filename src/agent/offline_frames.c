@@ -442,12 +442,12 @@ static const frame frames[] = {
     {"reciprocity", B(RECIPROCAL), B(EVENT) | B(PAIR) | B(SHARE), B(SHARE) | B(SEND) | B(RECEIVE) | B(INVOLVED) | B(PATH) | B(DISTINCT) | B(NODE), 0, 0, 0,
      MAY_WINDOW, false, false, reciprocity},
     {"degree", 0, B(DEGREE) | B(TOUCH), B(COUNT) | B(EVENT) | B(INVOLVED) | B(NODE) | B(EXIST) | B(TOTAL), 1, 1, 0, NO_WINDOW, false, false, degree},
-    {"nodes added or removed", B(NODE), B(ADDED) | B(REMOVED) | B(NOT), B(COUNT) | B(EXIST) | B(NEW) | B(INVOLVED) | B(BELIEF), 0, 2, 0, NO_WINDOW,
+    {"nodes added or removed", B(NODE), B(ADDED) | B(REMOVED) | B(NOT), B(COUNT) | B(EXIST) | B(NEW) | B(INVOLVED) | B(BELIEF) | B(BUT), 0, 2, 0, NO_WINDOW,
      false, false, added},
     {"intervals apart", B(ORDER) | B(EVENT), B(GAP) | B(BEFORE),
      B(COUNT) | B(PAIR) | B(BUCKET) | B(FIRST) | B(START) | B(END) | B(OTHER) | B(PATH) | B(GAP) | B(BEFORE) | B(MOST) | B(NODE), 1, 0, 1, NO_WINDOW,
      false, false, pairs_before},
-    {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
+    {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH) | B(SELF), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
 };
 
 /* "at most" is no superlative, "the whole period" no bucket; "did" inside a sentence is grammar, and at its beginning it asks
@@ -560,21 +560,29 @@ mk_code mk_off__frames(mk_off *q)
     size_t list[MK_OFF_NAMES_MAX];
     bool planned = false;
     mk_code rc = MK_OK;
+    mk_off__remarks(q);
     quiet_words(q);
     const size_t names = distinct_names(q, list);
     const uint64_t bits = mk_off__concepts(q);
     if (q->has_window && q->has_extent && (q->t_b <= q->vt_min || q->t_a >= q->vt_max))
         return outside(q);
-    if (q->ambiguous || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))
+    if (q->ambiguous || q->backwards || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))
         return explain(q);
     static const frame back = {"who reaches", B(REACH), B(NODE) | B(WHO) | B(COUNT), B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(NODE), 1, 0, 0,
                                MAY_WINDOW, false, false, reach_back};
     if (fits(q, &back, bits, names) && is_reach_back(q))
         return write_frame(q, &back);
+    MK_TRY(rc, mk_off__life(q, &planned));
+    if (!planned && q->out->missing_count == 0)
+        MK_TRY(rc, mk_off__groups(q, &planned));
+    if (planned || q->out->missing_count != 0)
+        return planned ? rc : explain(q);
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
         if (fits(q, &frames[i], bits, names))
             return write_frame(q, &frames[i]);
-    MK_TRY(rc, mk_off__events(q, &planned));
+    MK_TRY(rc, mk_off__sets(q, &planned));
+    if (!planned)
+        MK_TRY(rc, mk_off__events(q, &planned));
     if (!planned)
         rc = explain(q);
 out:

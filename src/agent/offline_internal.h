@@ -23,9 +23,9 @@ typedef enum mk_concept {
     C_NODE, C_EVENT, C_PAIR, C_VERSION, C_BUCKET, C_NEIGHBOUR,
     C_SEND, C_RECEIVE, C_TOUCH, C_DEGREE, C_REACH, C_FIRST, C_LAST, C_MOST, C_LEAST, C_DISTINCT,
     C_BURST, C_NEW, C_RECIPROCAL, C_SHARE, C_BELIEF, C_NOW, C_EXIST, C_NOT, C_ADDED, C_REMOVED,
-    C_GAP, C_BEFORE, C_START, C_END, C_AVERAGE, C_POSITIVE, C_NEGATIVE, C_VALUE, C_EXACTLY, C_ABOVE, C_BELOW,
-    C_TIME, C_LENGTH, C_CHANGED, C_EVER, C_ALL, C_OTHER, C_PATH, C_THRESHOLD, C_NUMBER, C_INVOLVED, C_TYPE,
-    C_TOTAL, C_CORRECTION, C_PERIOD, C_PLACE, C_ORDER, C_SELF, C_DAYPART, C_PRONOUN, C_COUNTED
+    C_GAP, C_BEFORE, C_START, C_END, C_AVERAGE, C_POSITIVE, C_NEGATIVE, C_VALUE, C_ONLY, C_ABOVE, C_BELOW,
+    C_TIME, C_LENGTH, C_SAME, C_EVER, C_ONCE, C_OTHER, C_PATH, C_THRESHOLD, C_NUMBER, C_INVOLVED, C_TYPE,
+    C_TOTAL, C_CORRECTION, C_PERIOD, C_CORRECTED, C_ORDER, C_EACH, C_SELF, C_BUT, C_BOTH
 } mk_concept;
 #define MK_C(concept) (UINT64_C(1) << (concept))
 
@@ -97,6 +97,9 @@ typedef struct mk_off {
     int64_t numbers[4];
     size_t number_tokens[4], number_count;
     bool ambiguous;              /* a name could be several */
+    bool either_role;            /* the question says that either end of an event will do */
+    bool mutual;                 /* "A rated B and B rated A" */
+    bool backwards;              /* it goes against the direction of events */
 } mk_off;
 
 /* ---- offline_words.c ---- */
@@ -121,6 +124,24 @@ MK_CHECK mk_code mk_off__names(mk_off *q);
 MK_CHECK mk_code mk_off__frames(mk_off *q);
 /* ---- offline_events.c: who did what to whom, how often ---- */
 MK_CHECK mk_code mk_off__events(mk_off *q, bool *planned);
+
+/* A word for an event that stands as a verb: "rated". */
+bool mk_off__is_event_verb(const mk_token *t);
+/* Runs aggregate_events on the current belief and gives its rows, in `scratch`; NULL: it was refused. */
+MK_CHECK mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, const mk_json **rows);
+/* ---- offline_sets.c: entities that clauses describe ---- */
+MK_CHECK mk_code mk_off__sets(mk_off *q, bool *planned);
+
+/* "senders", "recipients": those at an end of events, and no verb. */
+bool mk_off__is_end_noun(const mk_token *t);
+/* How the number or "once" at token i is meant: "ge" for "at least"; NULL: the words around it do not say. */
+const char *mk_off__comparison(const mk_off *q, size_t i);
+/* ---- offline_groups.c: pairs, loops, silent days, weekdays, shares ---- */
+MK_CHECK mk_code mk_off__groups(mk_off *q, bool *planned);
+/* ---- offline_remarks.c: words that say what is assumed anyway ---- */
+void mk_off__remarks(mk_off *q);
+/* ---- offline_life.c: when nodes exist, and what was corrected ---- */
+MK_CHECK mk_code mk_off__life(mk_off *q, bool *planned);
 
 /* ---- offline.c ---- */
 MK_CHECK mk_code mk_off__missing(mk_off *q, const char *fmt, ...) MK_PRINTF(2, 3);

@@ -484,7 +484,7 @@ static void find_numbers(mk_off *q)
         if (q->tokens[i].used || q->number_count == 4)
             continue;
         long long v = number_word(low);
-        if (v == 0) {
+        if (v == 0 && strcmp(low, "zero") != 0) {
             if (low[0] != '-' && (low[0] < '0' || low[0] > '9'))
                 continue;
             v = strtoll(low, &end, 10);

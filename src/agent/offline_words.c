@@ -13,12 +13,12 @@ static const struct {
     const char *words;
 } table[] = {
     {C_STOP, "a an the of in on at to from for and or with by as is are was were be been being it its that this these those "
-             "there then than such into onto over within during between among along out up off about per each every any all "
-             "both either also just only please can could would should may might will shall do does tell me us show "
-             "let i we you my our your have has had having so if whenever while where per via under upon through "
+             "there then than such into onto over within during between among along out up off about any all "
+             "either also please can could would should may might will shall do does tell me us show "
+             "let i we you my our your have has had having so if whenever while where  via under upon through "
              "throughout across utc gmt z inclusive exclusive included excluded including include respectively namely "
-             "i.e e.g ie eg etc they them their he she him her his hers themselves itself using use used based "
-             "according suppose say whether no matter both be along exact exactly how but one became become becomes in-between valid versus vs direction ago different-from at-most everything"},
+             "i.e e.g ie eg etc ids id uids they them their he she him her his hers using use used based "
+             "according suppose say whether matter be along exact how one became become becomes already calendar considering among amongst in-between valid versus vs direction ago different-from at-most everything"},
     {C_COUNT, "count counts counted number numbers many total tally"},
     {C_WHICH, "which what name list identify find report state compute calculate determine return pick"},
     {C_WHO, "who whom whose whoever"},
@@ -50,8 +50,8 @@ static const struct {
     {C_SHARE, "share fraction proportion percentage percent ratio rate"},
     {C_BELIEF, "belief beliefs believed believe transaction recorded knew known state pin pinned"},
     {C_NOW, "now current currently presently today nowadays latest"},
-    {C_EXIST, "exist exists existed existing live alive present there makes make made up contain contains contained"},
-    {C_NOT, "not absent never without didn't wasn't weren't didnt missing"},
+    {C_EXIST, "exist exists existed existing lives existences lifetimes live alive present there makes make made up contain contains contained"},
+    {C_NOT, "no not absent never without didn't wasn't weren't didnt missing"},
     {C_ADDED, "added add adds gained gain gains"},
     {C_REMOVED, "removed remove lost lose vanished disappeared gone dropped"},
     {C_GAP, "gap gaps separated separate apart"},
@@ -68,17 +68,24 @@ static const struct {
     {C_LENGTH, "length long wide width"},
     {C_EVER, "ever overall entire whole dataset data log graph network store stored far very"},
     {C_OTHER, "other others else another"},
-    {C_PATH, "path paths respecting traversed traverse order ordered forward follow following followed chain hop hops via route "
+    {C_PATH, "go goes going walk walking travel path paths respecting traversed traverse order ordered forward follow following followed chain hop hops via route "
              "routes must message word news information rumour rumor"},
     {C_THRESHOLD, "z score zscore threshold rolling trailing prior window"},
     {C_INVOLVED, "involved involving involve involves mentioned mention mentions turn turns occur occurs occurred occurring took take taken place happen happened happens saw "
                  "see seen had fell fall falls active observed"},
     {C_TYPE, "type types kind kinds"},
-    {C_PERIOD, "day days week weeks month months hour hours minute minutes year years"},
+    {C_PERIOD, "day days week weeks month months quarter quarters hour hours minute minutes year years"},
     {C_ORDER, "outgoing leaving outbound"},
-    {C_PLACE, "incoming inbound"},
-    {C_DAYPART, "noon midnight"},
+    {C_CORRECTED, "corrected correction corrections withdrawn retracted revised amended superseded overwritten"},
+    {C_SELF, "itself themselves himself herself oneself self"},
     {C_CORRECTION, "later"},
+    {C_ONLY, "only exclusively solely merely just exactly precisely"},
+    {C_EACH, "each every per"},
+    {C_BUT, "but yet although though nevertheless"},
+    {C_BOTH, "both"},
+    {C_SAME, "same"},
+    {C_TOTAL, "volume"},
+    {C_ONCE, "once twice single"},
 };
 
 /* A hash of the table is not worth it: a question has thirty words. */

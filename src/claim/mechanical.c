@@ -6,8 +6,12 @@
  * Source: agent spec, 11.4, O-11; evaluation spec, 6; decisions.md 5. */
 #include "claim/claim_internal.h"
 
-#define SERIES_MAX 50   /* rows of a series or paths that become claims */
-#define EXCERPT_MAX 400 /* characters of JSON (evaluation spec, 6) */
+#include <stdio.h>
+
+#define SERIES_MAX 50      /* rows of a series or paths that become claims */
+#define ROW_MEMBERS_MAX 8  /* members of one such row: rows of operators have a handful */
+#define MEMBER_NAME_MAX 60 /* longer names are no operator's */
+#define EXCERPT_MAX 400    /* characters of JSON (evaluation spec, 6) */
 
 typedef struct making {
     mk_arena *arena;
@@ -205,32 +209,88 @@ static mk_code item_path(making *m, size_t i, const char *more, mk_str *out, mk_
     return mk_claim__keep(&buf, m->arena, out, err);
 }
 
+/* One number, text or interval in row `i`, with its path, behind `lead`. Anything else says nothing. */
+static mk_code make_item(making *m, size_t i, const char *field, const char *lead, const mk_json *value,
+                         mk_err *err)
+{
+    mk_when when;
+    mk_str path;
+    mk_code rc = MK_OK;
+    const bool text = value->kind == MK_JSON_STRING, number = mk_claim__is_number(value);
+    if (!text && !number && !mk_claim__row_interval(value, &when))
+        return MK_OK;
+    MK_TRY(rc, item_path(m, i, field, &path, err));
+    mk_buf_z(&m->text, lead);
+    if (text || number) {
+        if (text)
+            mk_buf_str(&m->text, value->text);
+        else
+            mk_claim__number_words(&m->text, value);
+        return put_value_claim(m, "value", path, value, err);
+    }
+    const mk_json start = {.kind = MK_JSON_INT, .i = when.start}, end = {.kind = MK_JSON_INT, .i = when.end};
+    mk_buf_z(&m->text, "from ");
+    mk_claim__number_words(&m->text, &start);
+    mk_buf_z(&m->text, " to ");
+    mk_claim__number_words(&m->text, &end);
+    put_interval_claim(m, path, when);
+out:
+    return rc;
+}
+
+/* Whether a path can lead to a member of that name. */
+static bool has_path(mk_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        const char c = name.p[i];
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return name.n > 0 && name.n <= MEMBER_NAME_MAX;
+}
+
+/* A row without the member that a series is about: all its numbers and texts. */
+static mk_code make_members(making *m, size_t i, const mk_json *row, mk_err *err)
+{
+    const size_t before = m->count;
+    char field[MEMBER_NAME_MAX + 2];
+    mk_code rc = MK_OK;
+    for (size_t k = 0; k < row->n && k < ROW_MEMBERS_MAX; k++) {
+        if (!has_path(row->members[k].key) || row->members[k].value.kind == MK_JSON_OBJECT)
+            continue;
+        snprintf(field, sizeof field, ".%.*s", MK_STR_ARG(row->members[k].key));
+        MK_TRY(rc, make_item(m, i, field, m->count == before ? "Then " : ", ", &row->members[k].value, err));
+    }
+    mk_buf_z(&m->text, m->count == before ? "" : ". ");
+out:
+    return rc;
+}
+
 static mk_code make_series_row(making *m, size_t i, mk_err *err)
 {
     const mk_json *row = &m->answer->items[i];
     const mk_json *value = row->kind == MK_JSON_OBJECT ? mk_json_get(row, "value") : row;
     const char *field = row->kind == MK_JSON_OBJECT ? ".value" : "";
+    const size_t before = m->count;
+    const char *lead = "Then ";
     mk_when when;
     mk_str path;
     mk_code rc = MK_OK;
     if (row->kind == MK_JSON_OBJECT && value == NULL && (value = mk_json_get(row, "degree")) != NULL)
         field = ".degree";
-    if (!mk_claim__is_number(value))
-        return MK_OK;
-    if (mk_claim__row_interval(row, &when)) {
+    if (value == NULL)
+        return make_members(m, i, row, err);
+    if (mk_claim__is_number(value) && mk_claim__row_interval(row, &when)) {
         MK_TRY(rc, item_path(m, i, "", &path, err));
         put_interval_claim(m, path, when);
         const mk_json start = {.kind = MK_JSON_INT, .i = when.start};
         mk_buf_z(&m->text, "From ");
         mk_claim__number_words(&m->text, &start);
-        mk_buf_z(&m->text, ": ");
-    } else {
-        mk_buf_z(&m->text, "Then ");
+        lead = ": ";
     }
-    MK_TRY(rc, item_path(m, i, field, &path, err));
-    mk_claim__number_words(&m->text, value);
-    mk_buf_z(&m->text, ". ");
-    rc = put_value_claim(m, "value", path, value, err);
+    MK_TRY(rc, make_item(m, i, field, lead, value, err));
+    mk_buf_z(&m->text, m->count == before ? "" : ". ");
 out:
     return rc;
 }

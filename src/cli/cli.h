@@ -49,6 +49,7 @@ extern const mk_command mk_commands_call[];
 extern const mk_command mk_commands_synth[];
 extern const mk_command mk_commands_bench[];
 extern const mk_command mk_commands_mcp[];
+extern const mk_command mk_commands_serve[];
 extern const mk_command mk_commands_plan[];
 extern const mk_command mk_commands_ask[];
 extern const mk_command mk_commands_demo[];

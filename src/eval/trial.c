@@ -93,6 +93,7 @@ static mk_code run(trying *t, mk_err *err)
     const mk_plan_run_options options = {.as_of = o->as_of,
                                          .mask = o->mask,
                                          .threads = o->threads,
+                                         .row_budget = o->row_budget,
                                          .no_completeness = o->no_completeness,
                                          .clock = o->clock,
                                          .cancelled = o->cancelled};

@@ -18,6 +18,7 @@ typedef struct mk_trial_options {
     bool strict;
     bool no_contracts, no_completeness, no_gate; /* ablations */
     unsigned threads;
+    size_t row_budget; /* over all steps; 0: MK_PLAN_ROWS_MAX */
     const mk_clock *clock;
     const atomic_bool *cancelled;
 } mk_trial_options;

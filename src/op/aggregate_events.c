@@ -14,8 +14,10 @@
 /* ---- names ---- */
 
 static const char *const dim_names[] = {"time_bucket", "calendar_unit", "rel_type", "endpoint", "label",
-                                        NULL};
-static const char *const unit_names[] = {"hour_of_day", "day_of_week", "month_of_year", NULL};
+                                        "calendar_period", NULL};
+static const char *const unit_names[] = {"hour_of_day", "day_of_week", "month_of_year", "day", "week",
+                                         "month", "quarter", "year", NULL};
+#define UNIT_PERIODS 3 /* from here on they are periods, and cyclic before */
 static const char *const role_names[] = {"src", "dst", NULL};
 static const char *const cohort_names[] = {"src", "dst", "either", NULL};
 static const char *const fn_names[] = {"count",   "count_distinct", "min",           "max", "mean",
@@ -24,7 +26,7 @@ static const char *const of_names[] = {"src", "dst", "vt_s", "duration", "prop",
 static const char *const cmp_names[] = {"eq", "ne", "lt", "le", "gt", "ge", NULL};
 static const char *const pair_names[] = {"undirected", "reciprocal", NULL};
 
-enum { DIM_TIME_BUCKET, DIM_CALENDAR_UNIT, DIM_REL_TYPE, DIM_ENDPOINT, DIM_LABEL };
+enum { DIM_TIME_BUCKET, DIM_CALENDAR_UNIT, DIM_REL_TYPE, DIM_ENDPOINT, DIM_LABEL, DIM_CALENDAR_PERIOD };
 
 /* Place of a member in a list of names; -1 when null or absent. */
 static int choice(const mk_json *object, const char *member, const char *const *names)
@@ -58,6 +60,9 @@ static mk_code fail_arg(mk_err *err, const char *arg, const char *why, const cha
 
 /* ---- dimensions ---- */
 
+/* Whether its groups are stretches of time, with the columns t_a and t_b. */
+static bool has_bounds(const mk_agg_dim *dim) { return dim->kind == MK_DIM_TIME_BUCKET || dim->kind == MK_DIM_PERIOD; }
+
 static mk_code read_dim(const mk_json *list, size_t i, mk_agg_args *out, mk_err *err)
 {
     const mk_json *given = &list->items[i];
@@ -65,12 +70,14 @@ static mk_code read_dim(const mk_json *list, size_t i, mk_agg_args *out, mk_err 
     const int role = choice(given, "role", role_names);
     const bool offset = !mk_arg_is_null(given, "tz_offset_minutes");
     const bool has_role = dim == DIM_ENDPOINT || dim == DIM_LABEL;
-    if (dim != DIM_CALENDAR_UNIT && (unit >= 0 || offset))
-        return fail_at(err, "group_by", i, "`unit` and `tz_offset_minutes` belong to calendar_unit",
+    if (dim != DIM_CALENDAR_UNIT && dim != DIM_CALENDAR_PERIOD && (unit >= 0 || offset))
+        return fail_at(err, "group_by", i, "`unit` and `tz_offset_minutes` belong to calendar_unit and calendar_period",
                        "leave them out, or group by calendar_unit");
-    if (dim == DIM_CALENDAR_UNIT && unit < 0)
-        return fail_at(err, "group_by", i, "calendar_unit needs a `unit`",
-                       "give hour_of_day, day_of_week or month_of_year");
+    if (dim == DIM_CALENDAR_UNIT && (unit < 0 || unit >= UNIT_PERIODS))
+        return fail_at(err, "group_by", i, "calendar_unit needs a cyclic `unit`",
+                       "give hour_of_day, day_of_week or month_of_year, or group by calendar_period");
+    if (dim == DIM_CALENDAR_PERIOD && unit < UNIT_PERIODS)
+        return fail_at(err, "group_by", i, "calendar_period needs a `unit`", "give day, week, month, quarter or year");
     if (has_role && role < 0)
         return fail_at(err, "group_by", i, "endpoint and label need a `role`", "give src or dst");
     if (!has_role && role >= 0)
@@ -78,16 +85,21 @@ static mk_code read_dim(const mk_json *list, size_t i, mk_agg_args *out, mk_err 
 
     mk_agg_dim *d = &out->dims[i];
     static const mk_agg_dim_kind kinds[] = {MK_DIM_TIME_BUCKET, MK_DIM_HOUR_OF_DAY, MK_DIM_REL_TYPE,
-                                            MK_DIM_SRC, MK_DIM_SRC_LABEL};
+                                            MK_DIM_SRC, MK_DIM_SRC_LABEL, MK_DIM_PERIOD};
     *d = (mk_agg_dim){.kind = kinds[dim]};
-    if (unit > 0)
+    static const unsigned char days[] = {1, 7, 0, 0, 0}, month_counts[] = {0, 0, 1, 3, 12};
+    if (dim == DIM_CALENDAR_PERIOD) {
+        d->days = days[unit - UNIT_PERIODS];
+        d->months = month_counts[unit - UNIT_PERIODS];
+    }
+    if (dim == DIM_CALENDAR_UNIT && unit > 0)
         d->kind = unit == 1 ? MK_DIM_DAY_OF_WEEK : MK_DIM_MONTH_OF_YEAR;
     if (role == 1)
         d->kind = dim == DIM_ENDPOINT ? MK_DIM_DST : MK_DIM_DST_LABEL;
     if (offset)
         d->offset_us = mk_arg_i64(given, "tz_offset_minutes") * INT64_C(60000000);
     for (size_t k = 0; k < i; k++)
-        if (out->dims[k].kind == d->kind)
+        if (out->dims[k].kind == d->kind || (has_bounds(&out->dims[k]) && has_bounds(d)))
             return fail_at(err, "group_by", i, "the same dimension twice", "leave one of them out");
     return MK_OK;
 }
@@ -179,6 +191,18 @@ static mk_code check_buckets(const mk_agg_args *args, bool has_buckets, bool has
     return MK_E_LIMIT;
 }
 
+static mk_code check_periods(const mk_agg_args *args, const mk_agg_dim *dim, size_t i, mk_err *err)
+{
+    const int64_t periods = mk_agg_period(dim, args->t_b - 1) - mk_agg_period(dim, args->t_a) + 1;
+    if (periods <= MK_AGG_BUCKETS_MAX)
+        return MK_OK;
+    mk_fail(err, MK_E_LIMIT, "group_by[%zu]: the window has %lld such periods, more than %d", i, (long long)periods,
+            MK_AGG_BUCKETS_MAX);
+    mk_err_hint(err, "take a longer period, or a shorter window");
+    mk_err_extra(err, "\"limit\":\"buckets\",\"path\":[\"group_by\"]", 37);
+    return MK_E_LIMIT;
+}
+
 /* Everything in the arguments that needs no store. Source: operators spec, 7.13.2. */
 static mk_code read_shape(const mk_json *args, mk_agg_args *out, mk_err *err)
 {
@@ -194,6 +218,8 @@ static mk_code read_shape(const mk_json *args, mk_agg_args *out, mk_err *err)
     for (size_t i = 0; i < dims->n; i++) {
         MK_TRY(rc, read_dim(dims, i, out, err));
         has_buckets |= out->dims[i].kind == MK_DIM_TIME_BUCKET;
+        if (out->dims[i].kind == MK_DIM_PERIOD)
+            MK_TRY(rc, check_periods(out, &out->dims[i], i, err));
     }
     for (size_t i = 0; i < fns->n; i++)
         MK_TRY(rc, read_fn(fns, i, out, err));
@@ -291,12 +317,13 @@ static mk_code make_columns(const mk_agg_args *args, mk_arena *arena, column *co
     static const char *const names[] = {
         [MK_DIM_TIME_BUCKET] = "t_a",       [MK_DIM_HOUR_OF_DAY] = "hour_of_day",
         [MK_DIM_DAY_OF_WEEK] = "day_of_week", [MK_DIM_MONTH_OF_YEAR] = "month_of_year",
+        [MK_DIM_PERIOD] = "t_a",
         [MK_DIM_REL_TYPE] = "rel_type",     [MK_DIM_SRC] = "src", [MK_DIM_DST] = "dst",
         [MK_DIM_SRC_LABEL] = "src_label",   [MK_DIM_DST_LABEL] = "dst_label"};
     size_t n = 0;
     for (size_t d = 0; d < args->dim_count; d++) {
         columns[n++] = (column){.name = mk_str_of(names[args->dims[d].kind]), .index = d};
-        if (args->dims[d].kind == MK_DIM_TIME_BUCKET)
+        if (has_bounds(&args->dims[d]))
             columns[n++] = (column){.name = MK_STR("t_b"), .is_end = true, .index = d};
     }
     for (size_t a = 0; a < args->fn_count; a++) {
@@ -322,6 +349,12 @@ static void put_bucket_bound(mk_buf *text, const mk_agg_args *args, uint32_t buc
     mk_buf_i64(text, t);
 }
 
+/* Those of the calendar, wherever the window cuts. */
+static void put_period_bound(mk_buf *text, const mk_agg_args *args, const mk_agg_dim *dim, uint32_t code, bool end)
+{
+    mk_buf_i64(text, mk_agg_period_start(dim, mk_agg_period(dim, args->t_a) + code + end));
+}
+
 static void put_dim(mk_run *run, const mk_agg_args *args, const column *c, uint32_t code)
 {
     static const char *const days[] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
@@ -332,6 +365,7 @@ static void put_dim(mk_run *run, const mk_agg_args *args, const column *c, uint3
     mk_buf *text = &run->out->text;
     switch (args->dims[c->index].kind) {
     case MK_DIM_TIME_BUCKET: put_bucket_bound(text, args, code, c->is_end); break;
+    case MK_DIM_PERIOD: put_period_bound(text, args, &args->dims[c->index], code, c->is_end); break;
     case MK_DIM_HOUR_OF_DAY: mk_buf_u64(text, code); break;
     case MK_DIM_DAY_OF_WEEK: mk_canon_string(text, mk_str_of(days[code])); break;
     case MK_DIM_MONTH_OF_YEAR: mk_canon_string(text, mk_str_of(months[code])); break;
@@ -497,9 +531,10 @@ static const mk_arg dim_members[] = {
     {.name = "role", .type = MK_ARG_ENUM, .nullable = true, .choices = role_names,
      .doc = "endpoint and label: of which end."},
     {.name = "unit", .type = MK_ARG_ENUM, .nullable = true, .choices = unit_names,
-     .doc = "calendar_unit: which one. Calendar groups are cyclic: all Mondays are one."},
+     .doc = "calendar_unit: hour_of_day, day_of_week or month_of_year, which are cyclic: all Mondays are one. "
+            "calendar_period: day, week, month, quarter or year, one group for each in the window."},
     {.name = "tz_offset_minutes", .type = MK_ARG_INTEGER, .nullable = true, .min = -1440, .max = 1440,
-     .doc = "calendar_unit: local time minus UTC, in minutes."},
+     .doc = "The calendar ones: local time minus UTC, in minutes."},
     {0},
 };
 static const mk_arg dim_arg = {.name = "dimension", .type = MK_ARG_OBJECT, .members = dim_members};
@@ -566,7 +601,8 @@ static mk_field_type column_type(const mk_agg_args *args, const column *c)
         return args->fns[c->index].kind == MK_AGG_COUNT || args->fns[c->index].kind == MK_AGG_DISTINCT ? MK_FIELD_INTEGER
                                                                                                   : MK_FIELD_ANY;
     switch (args->dims[c->index].kind) {
-    case MK_DIM_TIME_BUCKET: return MK_FIELD_TIME;
+    case MK_DIM_TIME_BUCKET:
+    case MK_DIM_PERIOD: return MK_FIELD_TIME;
     case MK_DIM_HOUR_OF_DAY: return MK_FIELD_ANY;
     default: return MK_FIELD_STRING;
     }

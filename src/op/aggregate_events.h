@@ -18,6 +18,7 @@ typedef enum mk_agg_dim_kind {
     MK_DIM_HOUR_OF_DAY, /* these three are cyclic */
     MK_DIM_DAY_OF_WEEK,
     MK_DIM_MONTH_OF_YEAR,
+    MK_DIM_PERIOD, /* of the calendar, one after the other */
     MK_DIM_REL_TYPE,
     MK_DIM_SRC,
     MK_DIM_DST,
@@ -28,6 +29,7 @@ typedef enum mk_agg_dim_kind {
 typedef struct mk_agg_dim {
     mk_agg_dim_kind kind;
     int64_t offset_us; /* the calendar ones: local time minus UTC */
+    unsigned days, months; /* MK_DIM_PERIOD: its length, one of them 0 */
 } mk_agg_dim;
 
 typedef enum mk_agg_fn_kind {
@@ -93,7 +95,11 @@ typedef struct mk_agg_value {
     };
 } mk_agg_value;
 
-/* A code is the number of a bucket, 0 to 23 for an hour, 0 (Monday) to 6, 0 (January) to 11, a name code, or
+/* The number of the period that holds t, and where one begins, in UTC. Numbers follow one another. (aggregate_keys.c) */
+int64_t mk_agg_period(const mk_agg_dim *dim, int64_t t);
+int64_t mk_agg_period_start(const mk_agg_dim *dim, int64_t number);
+
+/* A code is the number of a bucket or of a period from the one of t_a on, 0 to 23 for an hour, 0 (Monday) to 6, 0 (January) to 11, a name code, or
  * a dense id. MK_NO_ID: a label where no node version is valid. */
 typedef struct mk_agg_row {
     uint32_t code[MK_AGG_DIMS_MAX];

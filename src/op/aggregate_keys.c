@@ -5,6 +5,7 @@
  * small one) index a plain array, the rest goes through a hash table. Events come in the order of time, so
  * codes of time are computed once for a stretch of it. */
 #include "base/hash.h"
+#include "base/timetext.h"
 #include "op/aggregate_internal.h"
 
 #define HOUR_US INT64_C(3600000000)
@@ -94,11 +95,34 @@ static mk_agg_stretch piece_of(int64_t t, int64_t offset, int64_t unit, int64_t 
     return (mk_agg_stretch){.from = from, .to = from + unit};
 }
 
+int64_t mk_agg_period(const mk_agg_dim *dim, int64_t t)
+{
+    const int64_t day = floor_div(t + dim->offset_us, DAY_US);
+    int64_t year;
+    unsigned month, day_of_month;
+    if (dim->months == 0) /* weeks begin on a Monday, and day 0 was a Thursday */
+        return floor_div(day + (dim->days == 7 ? 3 : 0), dim->days);
+    mk_civil_of_days(day, &year, &month, &day_of_month);
+    return floor_div(year * 12 + month - 1, dim->months);
+}
+
+int64_t mk_agg_period_start(const mk_agg_dim *dim, int64_t number)
+{
+    if (dim->months == 0)
+        return (number * dim->days - (dim->days == 7 ? 3 : 0)) * DAY_US - dim->offset_us;
+    const int64_t month = number * dim->months, year = floor_div(month, 12);
+    return mk_days_of_civil(year, (unsigned)(month - year * 12) + 1, 1) * DAY_US - dim->offset_us;
+}
+
 static mk_agg_stretch stretch_of(const mk_agg_args *args, const mk_agg_dim *dim, int64_t t)
 {
     mk_agg_stretch s;
     int64_t number;
     switch (dim->kind) {
+    case MK_DIM_PERIOD:
+        number = mk_agg_period(dim, t);
+        return (mk_agg_stretch){.from = mk_agg_period_start(dim, number), .to = mk_agg_period_start(dim, number + 1),
+                                .code = (uint32_t)(number - mk_agg_period(dim, args->t_a))};
     case MK_DIM_HOUR_OF_DAY:
         s = piece_of(t, dim->offset_us, HOUR_US, &number);
         s.code = (uint32_t)(number - floor_div(number, 24) * 24);
@@ -362,6 +386,7 @@ static uint32_t dense_size(const mk_agg_job *job, size_t d)
     case MK_DIM_HOUR_OF_DAY: return 24;
     case MK_DIM_DAY_OF_WEEK: return 7;
     case MK_DIM_MONTH_OF_YEAR: return 12;
+    case MK_DIM_PERIOD: return MK_AGG_BUCKETS_MAX;
     case MK_DIM_SRC:
     case MK_DIM_DST: return job->entity_count;
     default: return NAMES_DENSE;

@@ -117,6 +117,18 @@ void mk_mcp_session_close(mk_mcp_session *session)
     mk_free(server->alloc, session, sizeof *session);
 }
 
+const mk_mcp_offer *mk_mcp_offer_of(const mk_mcp *server) { return server->offer; }
+
+bool mk_mcp_is_revision(const char *text)
+{
+    for (int r = MK_REV_2024_11_05; r <= MK_REV_2025_11_25; r++)
+        if (strcmp(mk_mcp__revision_name((mk_revision)r), text) == 0)
+            return true;
+    return false;
+}
+
+mk_str mk_mcp_session_principal(const mk_mcp_session *session) { return mk_str_of(session->principal); }
+
 const char *mk_mcp_session_version(const mk_mcp_session *session)
 {
     return mk_mcp__revision_name(session->revision);

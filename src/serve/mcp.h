@@ -26,6 +26,9 @@ typedef struct mk_mcp_call mk_mcp_call;
 typedef struct mk_stream mk_stream;
 struct mk_stream {
     void (*send)(mk_stream *self, mk_str message);
+    /* Closes the connection under the stream, which goes on: the client comes back for what is sent meanwhile. NULL where
+     * a stream is its connection. */
+    void (*let_go)(mk_stream *self);
 };
 
 /* ---- what is offered ---- */
@@ -76,6 +79,9 @@ typedef struct mk_mcp_options {
 /* `offer` must outlive the server. */
 MK_CHECK mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, const mk_mcp_options *options,
                              mk_mcp **out, mk_err *err);
+const mk_mcp_offer *mk_mcp_offer_of(const mk_mcp *server);
+/* Whether a text names a revision that sessions may have. */
+bool mk_mcp_is_revision(const char *text);
 /* The transport stops: subscriptions end with their final result, and none begins any more. Other calls go on. */
 void mk_mcp_stop_listening(mk_mcp *server);
 /* No call may run any more, and all sessions must be closed. NULL is fine. */
@@ -92,6 +98,7 @@ void mk_mcp_session_cancel(mk_mcp_session *session);
 void mk_mcp_session_close(mk_mcp_session *session); /* NULL is fine; no call of it may run any more */
 /* The negotiated revision as text, "" before the handshake. */
 const char *mk_mcp_session_version(const mk_mcp_session *session);
+mk_str mk_mcp_session_principal(const mk_mcp_session *session);
 void mk_mcp_session_set_general(mk_mcp_session *session, mk_stream *general);
 
 /* ---- messages ---- */
@@ -157,6 +164,9 @@ void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const cha
 double mk_mcp_progressed(mk_mcp_call *call); /* the last progress that was reported, 0 at first */
 /* `level` is one of RFC 5424's words; `data` is JSON. Only at or above the level that the client set. */
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data);
+
+/* Lets go of the connection that the call came by, where the transport lets the client come back for the rest. */
+void mk_mcp_let_go(mk_mcp_call *call);
 
 typedef enum mk_mcp_question { MK_ASK_SAMPLING, MK_ASK_ELICITATION, MK_ASK_ROOTS } mk_mcp_question;
 /* Whether the client said that it can answer. */

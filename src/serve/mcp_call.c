@@ -424,3 +424,9 @@ mk_code mk_mcp__input_required(mk_mcp_call *call, mk_buf *out, mk_err *err)
     mk_buf_z(out, "},\"requestState\":");
     return put_state(call, out, err);
 }
+
+void mk_mcp_let_go(mk_mcp_call *call)
+{
+    if (call->stream != NULL && call->stream->let_go != NULL)
+        call->stream->let_go(call->stream);
+}

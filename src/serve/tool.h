@@ -32,8 +32,24 @@ bool mk_tool_takes(const mk_operator *op, const char *name);
 /* Whether its lists can be given by reference to a result. */
 bool mk_tool_takes_refs(const mk_operator *op);
 
+/* Who calls, and how long and how much it may be. `arena` is the call's own. */
+typedef struct mk_caller {
+    mk_arena *arena;
+    mk_str principal;
+    const atomic_bool *cancelled; /* NULL: never */
+    int64_t deadline_us;          /* in the system clock's time; 0: none */
+    size_t result_bytes;          /* most text of the result; SIZE_MAX: all of it */
+} mk_caller;
+
+#define MK_RESULT_URI_MAX 100
+
 /* Runs an operator for a client: repairs what came, follows references and wire cursors, keeps to the result
- * budget, says what was adapted. Appends the members of a tool result. */
+ * budget, says what was adapted. Appends the result in wire form. When a member had to be left out, `full_result` is the
+ * uri of the whole, else "". */
+MK_CHECK mk_code mk_serve_op(mk_service *service, const mk_operator *op, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
+                             char full_result[MK_RESULT_URI_MAX], mk_err *err);
+
+/* The same as a tool: appends the members of a tool result. */
 MK_CHECK mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call,
                                 const mk_json *arguments, mk_buf *out, mk_err *err);
 

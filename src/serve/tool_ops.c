@@ -15,7 +15,7 @@
 
 typedef struct served {
     mk_service *service;
-    mk_mcp_call *call;
+    const mk_caller *caller;
     const mk_operator *op;
     mk_arena *arena;
     mk_store *store;
@@ -114,7 +114,7 @@ static mk_code recompute(served *s, const mk_kept *kept, const mk_json **payload
 {
     mk_call_options options = {.mask = s->service->options.mask, .ceilings = s->service->options.ceilings,
                                .time_scale = s->service->options.time_scale, .row_budget = WHOLE_ROWS_MAX,
-                               .deadline_us = mk_mcp_deadline(s->call), .cancelled = mk_mcp_cancelled(s->call)};
+                               .deadline_us = s->caller->deadline_us, .cancelled = s->caller->cancelled};
     mk_call_result result;
     mk_json *args, *tree;
     mk_buf text;
@@ -168,7 +168,7 @@ static mk_code follow(served *s, const char *name, const char *into, mk_str text
         return bad_ref(name, text, err);
     char path[400];
     const size_t n = (size_t)snprintf(path, sizeof path, "s0%.*s", (int)(text.n - 64), text.p + 64);
-    rc = mk_keep_get(s->service->keep, MK_STR("result"), (mk_str){text.p, 64}, mk_mcp_principal(s->call), s->arena,
+    rc = mk_keep_get(s->service->keep, MK_STR("result"), (mk_str){text.p, 64}, s->caller->principal, s->arena,
                      &kept, err);
     if (rc == MK_E_NOT_FOUND)
         mk_err_hint(err, "it may have left the table of results: repeat the call that gave it");
@@ -230,8 +230,8 @@ static mk_code run_once(served *s, mk_err *err)
 {
     const mk_call_options options = {.mask = s->service->options.mask, .ceilings = s->service->options.ceilings,
                                      .time_scale = s->service->options.time_scale,
-                                     .deadline_us = mk_mcp_deadline(s->call),
-                                     .cancelled = mk_mcp_cancelled(s->call)};
+                                     .deadline_us = s->caller->deadline_us,
+                                     .cancelled = s->caller->cancelled};
     mk_arena scratch;
     mk_buf text;
     mk_code rc;
@@ -373,7 +373,7 @@ static mk_code leave_out(served *s, mk_err *err)
 /* Halfway by size, then by halves: rows differ in size, and a page that does not fit is worth nothing. */
 static mk_code fit(served *s, size_t rows, mk_err *err)
 {
-    const size_t budget = s->service->options.result_bytes;
+    const size_t budget = s->caller->result_bytes;
     const bool pages = member(s->args, "limit") != NULL || mk_json_get(s->args, "cursor") != NULL ||
                        rows != SIZE_MAX;
     mk_code rc = MK_OK;
@@ -400,7 +400,7 @@ out:
 static void keep_result(served *s)
 {
     const mk_kept kept = {.kind = MK_STR("result"), .id = mk_str_of(s->result.digest),
-                          .principal = mk_mcp_principal(s->call), .text = mk_buf_view(&s->result.payload.text),
+                          .principal = s->caller->principal, .text = mk_buf_view(&s->result.payload.text),
                           .op = mk_str_of(s->op->name), .args = mk_buf_view(&s->result.args_echo),
                           .gaps = mk_buf_view(&s->result.completeness), .tt = s->wire.tt};
     mk_keep_put(s->service->keep, &kept);
@@ -414,23 +414,6 @@ void mk_tool_put_result(mk_buf *out, const mk_mcp_call *call, mk_str text)
     mk_canon_string(out, text);
     mk_buf_z(out, "}]");
     if (mk_mcp_is_structured(call)) {
-        mk_buf_z(out, ",\"structuredContent\":");
-        mk_buf_str(out, text);
-    }
-}
-
-static void put_served(served *s, mk_buf *out)
-{
-    const mk_str text = mk_buf_view(&s->text);
-    if (s->wire.full_result.n == 0) {
-        mk_tool_put_result(out, s->call, text);
-        return;
-    }
-    mk_buf_z(out, "\"content\":[{\"type\":\"text\",\"text\":");
-    mk_canon_string(out, text);
-    mk_buf_printf(out, "},{\"type\":\"resource_link\",\"uri\":\"%.*s\",\"name\":\"%s result\","
-                  "\"mimeType\":\"application/json\"}]", MK_STR_ARG(s->wire.full_result), s->op->name);
-    if (mk_mcp_is_structured(s->call)) {
         mk_buf_z(out, ",\"structuredContent\":");
         mk_buf_str(out, text);
     }
@@ -470,7 +453,7 @@ static mk_code pin(served *s, mk_err *err)
     return rc;
 }
 
-static mk_code serve(served *s, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code serve(served *s, const mk_json *arguments, mk_err *err)
 {
     mk_json *filled, *payload;
     mk_buf note;
@@ -492,22 +475,55 @@ static mk_code serve(served *s, const mk_json *arguments, mk_buf *out, mk_err *e
     MK_TRY(rc, write_text(s, err));
     MK_TRY(rc, fit(s, rows, err));
     keep_result(s);
-    put_served(s, out);
-    rc = mk_buf_done(out, err);
 out:
     mk_buf_free(&note);
     return rc;
 }
 
-mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call, const mk_json *arguments,
-                       mk_buf *out, mk_err *err)
+mk_code mk_serve_op(mk_service *service, const mk_operator *op, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
+                    char full_result[MK_RESULT_URI_MAX], mk_err *err)
 {
-    served s = {.service = service, .op = op, .call = call, .arena = mk_mcp_arena(call)};
+    served s = {.service = service, .op = op, .caller = caller, .arena = caller->arena};
     mk_call_result_init(&s.result, service->alloc);
     mk_buf_init(&s.text, service->alloc);
-    const mk_code rc = serve(&s, arguments, out, err);
+    mk_code rc = serve(&s, arguments, err);
+    if (rc == MK_OK) {
+        mk_buf_str(out, mk_buf_view(&s.text));
+        snprintf(full_result, MK_RESULT_URI_MAX, "%.*s", MK_STR_ARG(s.wire.full_result));
+        rc = mk_buf_done(out, err);
+    }
     mk_view_close(s.view);
     mk_call_result_free(&s.result);
     mk_buf_free(&s.text);
     return rc;
+}
+
+/* ---- as a tool ---- */
+
+mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call, const mk_json *arguments,
+                       mk_buf *out, mk_err *err)
+{
+    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call),
+                              .deadline_us = mk_mcp_deadline(call), .result_bytes = service->options.result_bytes};
+    char full_result[MK_RESULT_URI_MAX];
+    mk_buf text;
+    mk_buf_init(&text, service->alloc);
+    mk_code rc = mk_serve_op(service, op, &caller, arguments, &text, full_result, err);
+    if (rc != MK_OK)
+        goto out;
+    if (full_result[0] == '\0') {
+        mk_tool_put_result(out, call, mk_buf_view(&text));
+        goto out;
+    }
+    mk_buf_z(out, "\"content\":[{\"type\":\"text\",\"text\":");
+    mk_canon_string(out, mk_buf_view(&text));
+    mk_buf_printf(out, "},{\"type\":\"resource_link\",\"uri\":\"%s\",\"name\":\"%s result\",\"mimeType\":\"application/json\"}]", full_result,
+                  op->name);
+    if (mk_mcp_is_structured(call)) {
+        mk_buf_z(out, ",\"structuredContent\":");
+        mk_buf_str(out, mk_buf_view(&text));
+    }
+out:
+    mk_buf_free(&text);
+    return rc != MK_OK ? rc : mk_buf_done(out, err);
 }

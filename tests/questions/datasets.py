@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 """Makes the data sets that own60.json asks about.
 
-    datasets.py FOLDER                       builds the git history in FOLDER/repo and splits own60.json by data set
+    datasets.py FOLDER                       builds the git history in FOLDER/repo, splits own60.json by data set, and
+                                             adds the hand-written plans to the questions that have one
     datasets.py FOLDER --merkhet PROGRAM     also loads FOLDER/bitcoinotc, FOLDER/icews14 and FOLDER/git (stores)
 
 The history is a function of git_history.txt alone: names, dates and contents are fixed and the configuration of the
 machine is not read, so every build has the same commit hashes. The last one is compared with HEAD below.
-Bitcoin OTC and ICEWS14 are read from MK_SHARED_DATA (default: /work/shared/data); without them only git is loaded.
+Bitcoin OTC and ICEWS14 are read from MK_SHARED_DATA (default: ../shared/data beside the tree, as for make); without
+them only git is loaded.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SHARED = os.path.join(HERE, "../../../shared/data")
 HEAD = "d0bafa72625df1a8430a2f0c38146e5574a20a0b"
 
 PEOPLE = {
@@ -175,13 +179,30 @@ def load(merkhet, store, *arguments):
         subprocess.run([merkhet, "ingest", *arguments, "--store", store], check=True, stdout=subprocess.DEVNULL)
 
 
+def read_list(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def write_list(folder, name, tasks):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        json.dump(tasks, f, ensure_ascii=False, indent=1)
+
+
+def with_plan(question, plan):
+    """A task for the oracle: it may name no identifiers but those in the question."""
+    return {**question, "oracle_plan": plan, "input_uids": re.findall(r"\bn[0-9]+\b", question["question"])}
+
+
 def split_suite(folder):
-    """FOLDER/git.json and so on: a run of a suite has one store, so each gets its own questions."""
-    with open(os.path.join(HERE, "own60.json"), encoding="utf-8") as f:
-        questions = json.load(f)
+    """FOLDER/git.json and so on: a run of a suite has one store, so each gets its own questions. git-plans.json has
+    those with a plan."""
+    questions = read_list("own60.json")
+    plans = {entry["id"]: entry["plan"] for entry in read_list("own_plans.json")}
     for dataset in {q["dataset"] for q in questions}:
-        with open(os.path.join(folder, dataset + ".json"), "w", encoding="utf-8") as f:
-            json.dump([q for q in questions if q["dataset"] == dataset], f, ensure_ascii=False, indent=1)
+        asked = [q for q in questions if q["dataset"] == dataset]
+        write_list(folder, dataset + ".json", asked)
+        write_list(folder, dataset + "-plans.json", [with_plan(q, plans[q["id"]]) for q in asked if q["id"] in plans])
 
 
 def main():
@@ -196,7 +217,7 @@ def main():
     if not options.merkhet:
         return
     load(options.merkhet, os.path.join(folder, "git"), os.path.join(folder, "repo"), "--format", "git")
-    graphs = os.path.join(os.environ.get("MK_SHARED_DATA", "/work/shared/data"), "graphs")
+    graphs = os.path.join(os.environ.get("MK_SHARED_DATA", SHARED), "graphs")
     if not os.path.isdir(graphs):
         print("skipped: %s is not there, so only the git history was loaded" % graphs)
         return

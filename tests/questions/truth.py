@@ -4,9 +4,9 @@
     truth.py REPOSITORY            compares with own60.json; every difference is printed, and then it exits with 1
     truth.py REPOSITORY --write    fills the answers into own60.json
 
-REPOSITORY is the one that datasets.py builds. The other two data sets are read from MK_SHARED_DATA (default:
-/work/shared/data). Merkhet takes no part. Every answer is computed twice, by a plain loop (`loops`) and by SQL over the
-same raw rows or by another algorithm (`again`); the two must be equal before anything is compared or written.
+REPOSITORY is the one that datasets.py builds. The other two data sets are read from MK_SHARED_DATA (default: as in
+datasets.py). Merkhet takes no part. Every answer is computed twice, by a plain loop (`loops`) and by SQL over the same
+raw rows or by another algorithm (`again`); the two must be equal before anything is compared or written.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from datetime import datetime, timezone
 from statistics import median
 
-from datasets import HERE, git_environment
+from datasets import HERE, SHARED, git_environment
 
 SUITE = os.path.join(HERE, "own60.json")
 DAY = 86400
@@ -520,7 +520,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     REPOSITORY = sys.argv[1]
-    graphs = os.path.join(os.environ.get("MK_SHARED_DATA", "/work/shared/data"), "graphs")
+    graphs = os.path.join(os.environ.get("MK_SHARED_DATA", SHARED), "graphs")
     BTC, ICEWS, GIT = read_bitcoin(graphs), read_icews(graphs), read_git(REPOSITORY)
     DB = make_tables()
     with open(SUITE, encoding="utf-8") as f:

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <time.h>
 
 #include "../support/aggregate_world.h"
 #include "../support/oracle_paper.h"
@@ -490,6 +491,78 @@ static void test_aggregate__months_are_those_of_the_gregorian_calendar(void **st
     }
 }
 
+static time_t utc(struct tm tm) { return timegm(&tm); }
+
+/* The stretch of the calendar that holds a second, by the C library's calendar. */
+static void libc_period(const char *unit, time_t second, int64_t *from, int64_t *to)
+{
+    struct tm tm;
+    gmtime_r(&second, &tm);
+    struct tm a = {.tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday}, b;
+    if (strcmp(unit, "week") == 0)
+        a.tm_mday -= (tm.tm_wday + 6) % 7;
+    if (strcmp(unit, "month") == 0 || strcmp(unit, "quarter") == 0 || strcmp(unit, "year") == 0)
+        a.tm_mday = 1;
+    if (strcmp(unit, "quarter") == 0)
+        a.tm_mon -= a.tm_mon % 3;
+    if (strcmp(unit, "year") == 0)
+        a.tm_mon = 0;
+    b = a;
+    b.tm_mday += strcmp(unit, "day") == 0 ? 1 : strcmp(unit, "week") == 0 ? 7 : 0;
+    b.tm_mon += strcmp(unit, "month") == 0 ? 1 : strcmp(unit, "quarter") == 0 ? 3 : 0;
+    b.tm_year += strcmp(unit, "year") == 0;
+    *from = (int64_t)utc(a) * 1000000;
+    *to = (int64_t)utc(b) * 1000000;
+}
+
+static void test_aggregate__periods_are_those_of_the_calendar_and_of_the_offset(void **state)
+{
+    (void)state;
+    static const char *const units[] = {"day", "week", "month", "quarter", "year"};
+    uint64_t seed = 7;
+    for (int round = 0; round < 60; round++) {
+        const int64_t second = (int64_t)(next_random(&seed) % UINT64_C(8000000000)), offset = round % 3 == 0 ? (int64_t)(next_random(&seed) % 2881) - 1440 : 0;
+        world_event event = {"a", "b", "R", "{}", second * 1000000 + 17, second * 1000000 + 18};
+        world w;
+        world_open(&w, 0);
+        world_ingest(&w, &event, 1, 0);
+        for (size_t u = 0; u < 5; u++) {
+            char args[300], expected[200];
+            int64_t from, to;
+            libc_period(units[u], (time_t)(second + offset * 60), &from, &to);
+            /* the window begins before the period or inside it: the bounds are the calendar's */
+            const int64_t t_a = round % 2 == 0 ? event.vt_s : event.vt_s > 40 * INT64_C(86400000000) ? event.vt_s - 40 * INT64_C(86400000000) : 0;
+            snprintf(args, sizeof args,
+                     "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"%s\",\"tz_offset_minutes\":%d}],\"aggregates\":[{\"agg\":\"count\"}],"
+                     "\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", units[u], (int)offset, (long long)t_a, (long long)event.vt_e);
+            snprintf(expected, sizeof expected,
+                     "{\"cursor\":null,\"rows\":[{\"count\":1,\"t_a\":%lld,\"t_b\":%lld}],\"rows_total\":1,\"truncated\":false}",
+                     (long long)(from - offset * 60000000), (long long)(to - offset * 60000000));
+            world_expect(&w, "aggregate_events", args, expected);
+        }
+        world_close(&w);
+    }
+}
+
+static void test_aggregate__periods_need_their_own_unit_and_have_a_limit(void **state)
+{
+    (void)state;
+    world_event event = {"a", "b", "R", "{}", 0, 1};
+    world w;
+    world_open(&w, 0);
+    world_ingest(&w, &event, 1, 0);
+    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_period\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW, MK_E_INVALID_ARG);
+    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"hour_of_day\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+                 MK_E_INVALID_ARG);
+    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"month\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+                 MK_E_INVALID_ARG);
+    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"time_bucket\"},{\"dim\":\"calendar_period\",\"unit\":\"day\"}],\"stride\":50,"
+                 "\"aggregates\":[{\"agg\":\"count\"}]" WINDOW, MK_E_INVALID_ARG);
+    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"month\"}],\"aggregates\":[{\"agg\":\"count\"}],"
+                 "\"window\":{\"t_a\":0,\"t_b\":4611686018427387904}}", MK_E_LIMIT);
+    world_close(&w);
+}
+
 /* ---- ending early ---- */
 
 /* Method: the n-th allocation of a call fails, for every n until the call gets through. */
@@ -685,6 +758,8 @@ int main(void)
         cmocka_unit_test(test_aggregate__the_cap_on_groups_counts_the_groups_that_are_shown),
         cmocka_unit_test(test_aggregate__a_whole_result_keeps_to_the_row_budget),
         cmocka_unit_test(test_aggregate__months_are_those_of_the_gregorian_calendar),
+        cmocka_unit_test(test_aggregate__periods_are_those_of_the_calendar_and_of_the_offset),
+        cmocka_unit_test(test_aggregate__periods_need_their_own_unit_and_have_a_limit),
         cmocka_unit_test(test_aggregate__memory_that_runs_out_anywhere_is_an_error),
         cmocka_unit_test(test_aggregate__a_cancelled_call_ends_with_its_own_error),
         cmocka_unit_test(test_version_history__a_correction_closes_one_belief_and_opens_three),

@@ -248,6 +248,10 @@ static void many_kinds(world *w)
     world_step(w, "s2", "temporal_paths", "{\"as_of_tt\":500}", "{}", "[]",
                "{\"cursor\":null,\"rows\":[{\"arrival\":9,\"edges\":[{\"dst\":\"b\",\"src\":\"a\",\"t\":9}],"
                "\"hops\":1}],\"rows_total\":1}");
+    world_step(w, "s3", "compute", "{\"as_of_tt\":500}", "{}", "[]",
+               "{\"pairs\":[{\"dst\":\"b\",\"seen\":7,\"src\":\"c\"}],"
+               "\"parts\":[{\"key\":\"who\",\"value\":\"Ann. 2 of them\"},"
+               "{\"key\":\"when\",\"value\":{\"t_a\":0,\"t_b\":100}}]}");
 }
 
 static const struct {
@@ -267,6 +271,10 @@ static const struct {
      "s1.rows[1].value"},
     {"series", "s1.rows[*].value", "[5,2.5]", "s1.rows[1].value"},
     {"series", "s1.none", "[]", "\"value\":0"},
+    {"series", "s3.pairs", "[{\"dst\":\"b\",\"seen\":7,\"src\":\"c\"}]", "s3.pairs[0].src"},
+    {"series", "s3.pairs[*].dst", "[\"b\"]", "s3.pairs[0].dst"},
+    {"series", "s3.parts", "[{\"key\":\"who\",\"value\":\"Ann. 2 of them\"},"
+     "{\"key\":\"when\",\"value\":{\"t_a\":0,\"t_b\":100}}]", "s3.parts[1].value"},
     {"paths", "s2.rows", "[{\"arrival\":9,\"edges\":[{\"dst\":\"b\",\"src\":\"a\",\"t\":9}],\"hops\":1}]",
      "\"hops\":[{"},
     {"text", "s1.name", "\"Ann. 2 of them\"", "\"type\":\"value\""},
