@@ -119,6 +119,16 @@ static mk_code run_update(const mk_tool *tool, mk_mcp_call *call, const mk_json 
     "\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"   \
     "\"additionalProperties\":false}"
 
+/* The client has to come back for the result. */
+static mk_code run_reconnection(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+{
+    (void)tool;
+    (void)args;
+    mk_mcp_let_go(call);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    return mcp_fixture_put_text(out, MK_STR("Reconnection test completed successfully."), err);
+}
+
 #define TOOL(id, called, does, says, takes, gives)                                                                 \
     static const mcp_fixture_row id##_row = {.about = says, .schema = takes, .result = gives};                     \
     static const mk_tool id = {.name = called, .data = &id##_row, .entry = entry, .run = does};
@@ -150,7 +160,7 @@ TOOL(missing_tool, "test_missing_capability", mcp_fixture_run_rounds, "needs sam
 TOOL(mixed_tool, "test_multiple_content_types", run_fixed, "text, image and resource", NULL,
      "\"content\":[{\"type\":\"text\",\"text\":\"Multiple content types test:\"}," IMAGE ","
      RESOURCE("test://mixed-content-resource", "application/json", "{\\\"test\\\":\\\"data\\\",\\\"value\\\":123}") "]")
-TOOL(reconnection_tool, "test_reconnection", run_progress, "lets go of its stream before the result", NULL, NULL)
+TOOL(reconnection_tool, "test_reconnection", run_reconnection, "lets go of its stream before the result", NULL, NULL)
 TOOL(sampling_tool, "test_sampling", mcp_fixture_run_sampling, "asks the client's model", ONE_TEXT("prompt"), NULL)
 TOOL(silent_tool, "test_silent", run_silent, "takes half a second and reports nothing", NULL, NULL)
 TOOL(simple_tool, "test_simple_text", run_fixed, "one text", NULL,
