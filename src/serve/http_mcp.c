@@ -151,7 +151,8 @@ static bool marked_ok(mk_exchange *x, const mk_mcp_message *m)
     return ok;
 }
 
-/* What the head says must be what the body says, so that whoever routes by the head is not deceived. */
+/* What the head says must be what the body says, so that whoever routes by the head is not deceived. The method's header
+ * belongs to requests: the official client sends notifications without one. */
 static bool modern_headers_ok(mk_exchange *x, const mk_mcp_message *m)
 {
     const bool by_name = mk_str_eq(m->method, MK_STR("tools/call")) || mk_str_eq(m->method, MK_STR("prompts/get"));
@@ -160,7 +161,8 @@ static bool modern_headers_ok(mk_exchange *x, const mk_mcp_message *m)
     const char *wrong = NULL;
     if (!header_is(x, "MCP-Protocol-Version", m->claim))
         wrong = "the header MCP-Protocol-Version must equal the version in _meta";
-    else if (!header_is(x, "Mcp-Method", m->method))
+    else if ((m->kind == MK_MESSAGE_REQUEST || mk_http__header_of(x, "Mcp-Method") != NULL) &&
+             !header_is(x, "Mcp-Method", m->method))
         wrong = "the header Mcp-Method must equal the method";
     else if ((by_name || by_uri) && name.p != NULL && !header_is(x, "Mcp-Name", name))
         wrong = by_uri ? "the header Mcp-Name must equal the uri" : "the header Mcp-Name must equal the name";

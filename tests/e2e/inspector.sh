@@ -41,4 +41,13 @@ check_all() { # what the transport is called
 }
 target=("$merkhet" mcp --store "$work/example")
 check_all stdio
+
+"$merkhet" serve --store example --port 0 --port-file port 2>serve_err &
+pid=$!
+for _ in $(seq 250); do [ -s port ] && break; sleep 0.02; done
+target=(--transport http --server-url "http://127.0.0.1:$(cat port)/mcp")
+check_all HTTP
+kill -TERM $pid
+wait $pid
+is "the server ends well" $? 0
 finish

@@ -11,10 +11,33 @@ works "the manual's store" env PATH="$work/bin:$PATH" bash -e fixture
 printf '{"op":"assert_node","uid":"%s","label":"P","props":{"name":"Lee","big":9007199254740993},"vt_s":0}\n' p17 p52 >lee.jsonl
 works "two people of one name" bash -c "'$merkhet' assert --store example - <lee.jsonl"
 
+# start NAME COMMAND...: a server, which writes its port to NAME.port; sets pid and url
+start() {
+    local name=$1; shift
+    "$@" 2>"$name.err" &
+    pid=$!
+    for _ in $(seq 250); do [ -s "$name.port" ] && break; sleep 0.02; done
+    url=http://127.0.0.1:$(cat "$name.port")/mcp
+}
+stop() { # NAME
+    kill -TERM $pid
+    wait $pid
+    is "$1 ends well, and has nothing to complain about" "$? $(grep -v '^serving ' "$1.err")" "0 "
+}
+
 node_checks product.mjs "$merkhet" "$work/example"
+start program "$merkhet" serve --store example --port 0 --port-file program.port
+node_checks product.mjs "$merkhet" "$work/example" "$url"
+stop program
 
 # What the product has no use for yet, and the protocol has: the fixture program.
 fixture=${MK_BUILD:-$repo/build}/asan/tests/e2e/mcp_fixture
-if [ -x "$fixture" ]; then node_checks fixture.mjs "$fixture" stdio
-else skip "the fixture program is not built: $fixture"; fi
+if [ ! -x "$fixture" ]; then
+    skip "the fixture program is not built: $fixture"
+    finish
+fi
+node_checks fixture.mjs "$fixture" stdio
+start fixture "$fixture" http fixture.port
+node_checks fixture.mjs "$url"
+stop fixture
 finish

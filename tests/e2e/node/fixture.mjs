@@ -5,7 +5,7 @@
 //   fixture.mjs URL                      over HTTP
 
 import { KINDS, call, connect, isModern, until, watch } from "./clients.mjs";
-import { check, done, refused, same } from "./tap.mjs";
+import { check, done, label, refused, same } from "./tap.mjs";
 
 const [first, ...rest] = process.argv.slice(2);
 const target = first.startsWith("http://") ? { url: first } : { command: first, args: rest };
@@ -138,5 +138,6 @@ async function run(kind) {
   await unable(kind);
 }
 
+label(target.url ? "HTTP" : "stdio");
 await Promise.all(KINDS.map(run));
 done();

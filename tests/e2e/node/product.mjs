@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 
 import { KINDS, call, connect, isModern, until, watch } from "./clients.mjs";
-import { check, done, refused, same } from "./tap.mjs";
+import { check, done, label, refused, same } from "./tap.mjs";
 
 const [merkhet, store, url] = process.argv.slice(2);
 const target = url ? { url } : { command: merkhet, args: ["mcp", "--store", store] };
@@ -169,5 +169,6 @@ async function run(kind) {
   await client.close();
 }
 
+label(url ? "HTTP" : "stdio");
 for (const kind of KINDS) await run(kind);
 done();

@@ -2,8 +2,15 @@
 
 import { isDeepStrictEqual } from "node:util";
 
+let prefix = "";
+
+// What stands before every name from here on: the same checks run over more than one transport.
+export function label(text) {
+  prefix = `${text}, `;
+}
+
 export function check(name, holds, seen = "") {
-  console.log(`${holds ? "ok" : "not ok"} - ${name}`);
+  console.log(`${holds ? "ok" : "not ok"} - ${prefix}${name}`);
   if (!holds) console.log(`# ${String(typeof seen === "string" ? seen : JSON.stringify(seen)).slice(0, 2000).replaceAll("\n", "\n# ")}`);
   return holds;
 }
