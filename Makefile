@@ -190,7 +190,7 @@ clean:
 release-products: $(PROGRAM) $(VERIFY) $(BUILD)/libmerkhet.a $(BUILD)/libmerkhet.so
 program: $(if $(CLI_SRC),$(O)/merkhet) $(O)/libmk.a
 tests: $(TEST_BIN) $(E2E_BIN)
-thread-tests: $(THREAD_BIN)
+thread-tests: $(THREAD_BIN) $(E2E_BIN)
 fuzz-programs: $(FUZZ_BIN)
 bench-programs: $(BENCH_BIN)
 

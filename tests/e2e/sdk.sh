@@ -30,14 +30,20 @@ start program "$merkhet" serve --store example --port 0 --port-file program.port
 node_checks product.mjs "$merkhet" "$work/example" "$url"
 stop program
 
-# What the product has no use for yet, and the protocol has: the fixture program.
-fixture=${MK_BUILD:-$repo/build}/asan/tests/e2e/mcp_fixture
-if [ ! -x "$fixture" ]; then
-    skip "the fixture program is not built: $fixture"
+# What the product has no use for yet, and the protocol has: the fixture program. ThreadSanitizer watches it over HTTP,
+# where several clients meet, and AddressSanitizer over the pipe.
+build=${MK_BUILD:-$repo/build}
+fixture=$build/asan/tests/e2e/mcp_fixture
+threads=$build/tsan/tests/e2e/mcp_fixture
+if [ ! -x "$fixture" ] || [ ! -x "$threads" ]; then
+    skip "the fixture program is not built: $fixture and $threads"
     finish
 fi
+fixed= # the sanitizer's shadow stands at fixed addresses
+setarch "$(uname -m)" -R true 2>/dev/null && fixed="setarch $(uname -m) -R"
 node_checks fixture.mjs "$fixture" stdio
-start fixture "$fixture" http fixture.port
+# shellcheck disable=SC2086
+start fixture $fixed "$threads" http fixture.port
 node_checks fixture.mjs "$url"
 stop fixture
 finish
