@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "model/model.h"
 #include "serve/offer.h"
 #include "serve/stdio.h"
 
@@ -15,6 +16,7 @@
 
 typedef struct mcp_serving {
     mk_cli *cli;
+    mk_model *model; /* that the environment names */
     mk_service *service;
     mk_tools tools;
     mk_mcp_offer offer;
@@ -51,6 +53,7 @@ static void mcp_close(mcp_serving *m)
     if (m->tools.alloc != NULL)
         mk_tools_close(&m->tools);
     mk_service_close(m->service);
+    mk_model_close(m->model);
 }
 
 static mk_code mcp_open(mcp_serving *m, mk_err *err)
@@ -58,6 +61,8 @@ static mk_code mcp_open(mcp_serving *m, mk_err *err)
     mk_service_options options;
     mk_code rc;
     MK_TRY(rc, read_options(m, &options, err));
+    MK_TRY(rc, mk_cli__model_open(m->cli, &m->model, err));
+    options.model = m->model;
     MK_TRY(rc, mk_service_open(m->cli->alloc, &options, &m->service, err));
     MK_TRY(rc, mk_tools_open(m->cli->alloc, m->service, mk_options_value(&m->cli->options, "tools"), &m->tools, err));
     mk_offer_init(&m->offer, m->service, &m->tools, MK_PROGRAM_VERSION);

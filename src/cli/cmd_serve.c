@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "model/model.h"
 #include "serve/http.h"
 #include "serve/offer.h"
 
@@ -16,6 +17,7 @@
 
 typedef struct serving {
     mk_cli *cli;
+    mk_model *model; /* that the environment names */
     mk_service *service;
     mk_tools tools;
     mk_mcp_offer offer;
@@ -102,6 +104,8 @@ static mk_code open_all(serving *s, mk_err *err)
     mk_mcp_options mcp = {.authenticated = s->has_tokens};
     mk_code rc;
     MK_TRY(rc, read_service(s, &service, err));
+    MK_TRY(rc, mk_cli__model_open(s->cli, &s->model, err));
+    service.model = s->model;
     MK_TRY(rc, mk_service_open(s->cli->alloc, &service, &s->service, err));
     MK_TRY(rc, mk_tools_open(s->cli->alloc, s->service, mk_options_value(&s->cli->options, "tools"), &s->tools, err));
     mk_offer_init(&s->offer, s->service, &s->tools, MK_PROGRAM_VERSION);
@@ -121,6 +125,7 @@ static void close_all(serving *s)
     if (s->tools.alloc != NULL)
         mk_tools_close(&s->tools);
     mk_service_close(s->service);
+    mk_model_close(s->model);
     if (s->has_tokens)
         mk_tokens_close(&s->tokens);
 }

@@ -139,6 +139,22 @@ typedef struct counting {
     unsigned times;
 } counting;
 
+static enum MHD_Result find_key(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+    counting *c = cls;
+    (void)kind;
+    (void)value;
+    c->times += strcmp(key, c->name) == 0;
+    return MHD_YES;
+}
+
+bool mk_http__has_query(const mk_exchange *x, const char *name)
+{
+    counting c = {.name = name};
+    (void)MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, find_key, &c);
+    return c.times != 0;
+}
+
 static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
     counting *c = cls;

@@ -133,6 +133,8 @@ unsigned mk_http__status_of(mk_code code);
 mk_json *mk_http__body(mk_exchange *x);
 /* A parameter of the query; NULL: it is not given. */
 const char *mk_http__query(const mk_exchange *x, const char *name);
+/* Whether it is there, with or without a value. */
+bool mk_http__has_query(const mk_exchange *x, const char *name);
 /* NULL: not there. */
 const char *mk_http__header_of(const mk_exchange *x, const char *name);
 /* How often a header is there. */
@@ -180,7 +182,8 @@ void mk_http__sessions_close(mk_http *http);
 /* ---- /api ---- */
 
 mk_http_handler mk_http__health, mk_http__ready, mk_http__metrics, mk_http__ops, mk_http__op, mk_http__op_named, mk_http__result,
-    mk_http__events, mk_http__openapi;
+    mk_http__events, mk_http__openapi, mk_http__ask, mk_http__explain, mk_http__plan_check, mk_http__plan_run, mk_http__verify,
+    mk_http__info, mk_http__traces, mk_http__trace;
 void mk_http__put_openapi(mk_http *http, mk_arena *arena, mk_buf *out);
 
 #endif

@@ -18,6 +18,22 @@ const mk_http_route mk_http_routes[] = {
      .answer = "envelope"},
     {MK_GET, "/api/results/{digest}", mk_http__result, .needs_store = true, .about = "The canonical bytes of a result that was served.",
      .answer = "object"},
+    {MK_GET, "/api/info", mk_http__info, .needs_store = true, .slow = true, .about = "What a newcomer is shown: the card, example questions, the planner.",
+     .answer = "object"},
+    {MK_POST, "/api/ask", mk_http__ask, .needs_store = true, .slow = true,
+     .about = "Asks a question; with Accept: text/event-stream progress comes before the result.", .body = "question", .answer = "answer"},
+    {MK_POST, "/api/explain_diff", mk_http__explain, .needs_store = true, .slow = true, .about = "Which claims change between two beliefs, and why.",
+     .body = "object", .answer = "object"},
+    {MK_POST, "/api/plan/check", mk_http__plan_check, .needs_store = true, .slow = true, .about = "Everything that is wrong with a plan.",
+     .body = "object", .answer = "object"},
+    {MK_POST, "/api/plan/run", mk_http__plan_run, .needs_store = true, .slow = true, .about = "Checks a plan and runs it at one belief.",
+     .body = "object", .answer = "object"},
+    {MK_POST, "/api/verify", mk_http__verify, .needs_store = true, .slow = true, .about = "Checks a bundle, or claims over results that were served.",
+     .body = "object", .answer = "object"},
+    {MK_GET, "/api/traces", mk_http__traces, .needs_store = true, .about = "The answers that are kept, the newest first.", .answer = "object"},
+    {MK_GET, "/api/traces/{id}", mk_http__trace, .needs_store = true, .about = "One answer with all it rests on; ?download saves it as a file.",
+     .answer = "object"},
+    {MK_GET, "/api/answers/{id}", mk_http__trace, .needs_store = true, .about = "The same.", .answer = "object"},
     {MK_GET, "/api/events", mk_http__events, .needs_store = true, .about = "Commits as server-sent events.", .answer = "events"},
 };
 const size_t mk_http_route_count = sizeof mk_http_routes / sizeof *mk_http_routes;
@@ -115,7 +131,10 @@ void mk_http__put_openapi(mk_http *http, mk_arena *arena, mk_buf *out)
     for (size_t i = 0; i < count; i++)
         put_operator(out, arena, ops[i]);
     mk_buf_z(out, "},\"components\":{\"schemas\":{\"call\":{\"type\":\"object\",\"required\":[\"op\"],\"properties\":{\"op\":{\"type\":\"string\"},"
-                  "\"args\":{\"type\":\"object\"}}},\"envelope\":{\"type\":\"object\",\"properties\":{\"op\":{\"type\":\"string\"},\"args_echo\":"
+                  "\"args\":{\"type\":\"object\"}}},\"question\":{\"type\":\"object\",\"required\":[\"question\"],\"properties\":{\"question\":"
+                  "{\"type\":\"string\"},\"as_of_tt\":{},\"planner\":{\"type\":\"string\",\"enum\":[\"auto\",\"model\",\"offline\"]},\"uids\":{\"type\":\"array\"}}},"
+                  "\"answer\":{\"type\":\"object\",\"required\":[\"question\",\"answer\",\"claims\",\"abstained\",\"as_of_tt\",\"complete\",\"trace\"]},"
+                  "\"envelope\":{\"type\":\"object\",\"properties\":{\"op\":{\"type\":\"string\"},\"args_echo\":"
                   "{\"type\":\"object\"},\"rows\":{\"type\":\"array\"},\"rows_total\":{\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"},"
                   "\"result_digest\":{\"type\":\"string\"},\"completeness\":{\"type\":\"object\"}}},\"error\":{\"type\":\"object\",\"required\":"
                   "[\"error\",\"message\",\"details\"],\"properties\":{\"error\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"details\":"

@@ -158,3 +158,30 @@ mk_code mk_keep_get(mk_keep *keep, mk_str kind, mk_str id, mk_str principal, mk_
     pthread_mutex_unlock(&keep->mutex);
     return rc;
 }
+
+mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *arena, mk_kept **out, size_t *count, mk_err *err)
+{
+    mk_code rc = MK_OK;
+    uint64_t below = UINT64_MAX;
+    *count = 0;
+    *out = mk_arena_get0(arena, keep->entries_max * sizeof **out);
+    if (*out == NULL)
+        return mk_fail_nomem(err);
+    pthread_mutex_lock(&keep->mutex);
+    for (;;) { /* by age; the table is small */
+        const entry *next = NULL;
+        for (size_t i = 0; i < keep->entries_max; i++) {
+            const entry *e = &keep->entries[i];
+            if (e->block != NULL && e->used < below && (next == NULL || e->used > next->used) && mk_str_eq(e->what.kind, kind) &&
+                mk_str_eq(e->what.principal, principal))
+                next = e;
+        }
+        if (next == NULL)
+            break;
+        below = next->used;
+        MK_TRY(rc, copy_out(arena, &next->what, &(*out)[(*count)++], err));
+    }
+out:
+    pthread_mutex_unlock(&keep->mutex);
+    return rc;
+}

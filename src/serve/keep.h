@@ -35,4 +35,8 @@ void mk_keep_put(mk_keep *keep, const mk_kept *what);
 MK_CHECK mk_code mk_keep_get(mk_keep *keep, mk_str kind, mk_str id, mk_str principal, mk_arena *arena,
                              mk_kept *out, mk_err *err);
 
+/* Everything of a kind that a principal made, the newest first, copied into `arena`. */
+MK_CHECK mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *arena, mk_kept **out, size_t *count,
+                              mk_err *err);
+
 #endif

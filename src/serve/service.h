@@ -24,6 +24,7 @@ typedef struct mk_service_options {
     size_t result_bytes;     /* most text of one result; 0: MK_RESULT_BYTES */
     mk_ceilings ceilings;    /* members of 0: the default */
     double time_scale;       /* 0: 1.0 */
+    struct mk_model *model;  /* plans questions; NULL: the offline planner does */
 } mk_service_options;
 
 typedef struct mk_service {

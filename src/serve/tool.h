@@ -5,6 +5,7 @@
 #ifndef MK_SERVE_TOOL_H
 #define MK_SERVE_TOOL_H
 
+#include "serve/caller.h"
 #include "serve/mcp.h"
 #include "serve/service.h"
 
@@ -31,15 +32,6 @@ void mk_tool_op_entry(mk_buf *out, const mk_operator *op, bool raised /* the res
 bool mk_tool_takes(const mk_operator *op, const char *name);
 /* Whether its lists can be given by reference to a result. */
 bool mk_tool_takes_refs(const mk_operator *op);
-
-/* Who calls, and how long and how much it may be. `arena` is the call's own. */
-typedef struct mk_caller {
-    mk_arena *arena;
-    mk_str principal;
-    const atomic_bool *cancelled; /* NULL: never */
-    int64_t deadline_us;          /* in the system clock's time; 0: none */
-    size_t result_bytes;          /* most text of the result; SIZE_MAX: all of it */
-} mk_caller;
 
 #define MK_RESULT_URI_MAX 100
 
