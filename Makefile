@@ -228,7 +228,7 @@ $(O)/merkhet: $(CLI_OBJ) $(O)/libmk.a
 
 $(BUILD)/merkhet: $(O)/merkhet
 	$(call say,COPY)
-	$(Q)cp $< $@
+	$(Q)cp -f $< $@
 
 $(BUILD)/merkhet-verify: $(VERIFY_OBJ)
 	$(call say,LINK)

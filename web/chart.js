@@ -2,6 +2,7 @@
 import { svg, day, when, count } from "./dom.js";
 
 const W = 760, H = 220, L = 52, B = 26;
+const tick = (v) => (Math.abs(v) >= 100 || Number.isInteger(v) ? count(Math.round(v)) : Number(v.toPrecision(3)).toString());
 
 // points: [{from, to, value}]
 export function series(points, name) {
@@ -15,7 +16,7 @@ export function series(points, name) {
       svg("title", null, `${when(p.from)} – ${when(p.to)}: ${values[i]}`));
   });
   const ticks = [0, top / 2, top].map((v) => [svg("line", { class: "grid", x1: L, x2: W - 8, y1: y(v), y2: y(v) }),
-    svg("text", { x: L - 6, y: y(v) + 4, "text-anchor": "end" }, Number.isInteger(v) ? count(v) : v.toPrecision(3))]);
+    svg("text", { x: L - 6, y: y(v) + 4, "text-anchor": "end" }, tick(v))]);
   const days = [0, 0.25, 0.5, 0.75, 1].map((f) => svg("text", { x: L + f * (W - L - 8), y: H - 8, "text-anchor": f === 0 ? "start" : f === 1 ? "end" : "middle" }, day(lo + f * (hi - lo))));
   return svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${name}: ${points.length} values, the largest ${top}` }, ticks, marks, days);
 }

@@ -98,11 +98,11 @@ function Plane(uid, rows, info, app) {
   });
   const cross = [svg("line", { class: "hair", y1: T, y2: H - B }), svg("line", { class: "hair", x1: L, x2: W - R })];
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((f) => { const t = v0 + f * (v1 - v0); return [svg("line", { class: "grid", x1: x(t), x2: x(t), y1: T, y2: H - B }),
-    svg("text", { x: x(t), y: H - 10, "text-anchor": "middle" }, day(t))]; });
+    svg("text", { x: x(t), y: H - 10, "text-anchor": f === 1 ? "end" : "middle" }, day(t))]; });
   const levels = beliefs.filter((_, i) => beliefs.length <= 8 || i % Math.ceil(beliefs.length / 8) === 0).map((b) => [svg("line", { class: "grid", x1: L, x2: W - R, y1: y(b), y2: y(b) }),
-    svg("text", { x: L - 8, y: y(b) + 4, "text-anchor": "end" }, when(b).slice(0, 10))]);
+    svg("text", { x: L - 8, y: y(b) + 4, "text-anchor": "end" }, beliefs.at(-1) - beliefs[0] < 20 * 86400e6 ? when(b).slice(5, 16) : day(b))]);
   const drawn = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `${rows.length} versions of ${uid} in valid time and transaction time` }, ticks, levels, boxes, cross,
-    svg("text", { x: W - R, y: H - 1, "text-anchor": "end" }, "valid time →"), svg("text", { x: 4, y: T + 4 }, "belief ↑"));
+    svg("text", { x: L, y: H - 1, "text-anchor": "start" }, "valid time →"), svg("text", { x: 4, y: T + 4 }, "belief ↑"));
 
   const sliders = Sliders(uid, v0, v1, beliefs, app, (v, b) => {
     const cx = Math.min(W - R, Math.max(L, x(v))), level = b === null ? T + 6 : y(b) - (H - B - T) / beliefs.length / 2;
@@ -138,7 +138,7 @@ function Sliders(uid, v0, v1, beliefs, app, moved) {
     }
     out.classList.remove("wait");
     put(out, failed(shot) ? ErrorCard(shot) : [el("div", null, note ? el("p", { class: "small" }, note) : null, drawing(rows, { seeds: [uid], height: 300, onnode: (n) => app.go("clocks", { uid: n }) }).box),
-      table(rows, { columns: ["src", "dst", "rel_type", "vt_s", "vt_e"], caption: `${count(rows.length)} edges` })]);
+      el("div", null, table(rows, { columns: ["src", "dst", "rel_type", "vt_s", "vt_e"], caption: `${count(rows.length)} edges` }))]);
   }
   function change() {
     const { t, tt } = at();

@@ -58,8 +58,18 @@ export function panel(bundle, claim) {
       belief !== null && belief !== undefined ? ["believed at", [when(belief?.raw ?? belief), " ", el("span", { class: "us" }, plain(belief))]] : null,
       ["completeness", gaps(step.completeness ?? step.call?.completeness)],
       ["result digest", el("code", null, step.result_digest)], ["call digest", el("code", null, step.call_digest)]]),
+    inputs(bundle, step),
     el("details", null, el("summary", null, "Arguments of the call"), el("pre", null, JSON.stringify(JSON.parse(plain(step.call?.args ?? {})), null, 2))),
     place?.list ? rows(place, claim) : place ? el("pre", null, `${place.name} = ${plain(place.value)}`) : null);
+}
+
+// The steps that this one computed from.
+function inputs(bundle, step) {
+  const plan = (bundle.plan?.steps ?? []).find((s) => s.id === (step.step_id ?? step.id));
+  const names = plan?.depends_on ?? [];
+  return names.length === 0 ? null : stepsOf(bundle).filter((s) => names.includes(s.step_id ?? s.id)).map((s) => el("details", null,
+    el("summary", null, `computed from step ${s.step_id ?? s.id}: ${s.call?.op ?? s.op} `, gaps(s.completeness ?? s.call?.completeness)),
+    el("pre", null, JSON.stringify(JSON.parse(plain(s.call?.args ?? {})), null, 2)), Array.isArray(s.payload?.rows) ? table(s.payload.rows, { caption: `${s.payload.rows.length} rows` }) : null));
 }
 
 function rows(place, claim) {
@@ -67,7 +77,7 @@ function rows(place, claim) {
   const hit = (row, i) => (place.only !== null ? i === place.only : place.member && named.size ? named.has(row?.[place.member]) : typeof row === "string" && named.has(row));
   const exact = place.only !== null ? [place.list[place.only]] : place.list;
   return [el("p", { class: "small" }, place.only !== null ? `Row ${place.only + 1} of ${place.list.length} is cited.`
-      : place.total !== undefined ? `The length of this list is cited: ${plain(place.total)}.` : `All ${place.list.length} rows are cited.`),
+      : place.total !== undefined ? `The length of this list is cited: ${plain(place.total)}.` : place.list.length === 1 ? "The only row is cited." : `All ${place.list.length} rows are cited.`),
     table(exact.filter((r) => r !== undefined), { hit: place.only !== null ? null : hit, caption: `${place.name} of the result` }),
     place.only !== null && place.list.length > 1 ? el("details", null, el("summary", null, `all ${place.list.length} rows of the result`), table(place.list, { hit })) : null];
 }

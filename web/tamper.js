@@ -51,7 +51,7 @@ export function view(app) {
     const current = () => places[Number(which.value)];
     const fresh = () => { const p = current(); if (p) to.value = plausible(p.value); };
     which.addEventListener("change", fresh);
-    which.value = String(Math.max(0, places.findIndex((p) => p.path[0] === "answer" && p.path.includes("value"))));
+    which.value = String(Math.max(0, places.findIndex((p) => p.path[0] === "answer" && (p.path.includes("value") || p.path.includes("uids")))));
     fresh();
     async function change() {
       const p = current(), copy = structuredClone(bundle.tree);
@@ -80,6 +80,6 @@ function Verdict(r, what) {
   const faults = r.faults ?? [], claims = r.report?.claims ?? [], bad = claims.filter((c) => c.verdict !== "supported"), sound = faults.length === 0 && bad.length === 0;
   return el("div", { class: "card " + (sound ? "fine" : "error") }, what ? el("p", { class: "mono" }, what) : null,
     el("p", { class: "answer" }, sound ? (what ? "Nothing that is checked rests on this value." : "Every digest and every claim is right.") : "Caught."),
-    faults.length ? el("ul", { class: "claims" }, faults.map((f) => el("li", null, el("span", { class: "status refused" }, "✗ "), " ", typeof f === "string" ? f : f.message ?? plain(f), f.path || f.place ? el("code", null, " ", f.path ?? f.place) : null))) : null,
+    faults.length ? el("ul", { class: "claims" }, faults.map((f) => el("li", null, el("span", { class: "status refused" }, "✗"), " ", typeof f === "string" ? f : f.message ?? plain(f), f.path || f.place ? el("code", null, " ", f.path ?? f.place) : null))) : null,
     facts(claims.map((c) => [c.id, [status(c.verdict), " ", c.reason ?? (c.reasons ?? []).join(", ")]])));
 }
