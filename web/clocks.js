@@ -5,7 +5,8 @@ import { ErrorCard } from "./errors.js";
 import { table } from "./table.js";
 import { drawing } from "./graph.js";
 
-const W = 760, H = 320, L = 96, B = 30, T = 10, R = 14;
+const H = 320, L = 84, B = 40, T = 10, R = 14;
+const width = () => Math.max(300, Math.min(1100, (document.getElementById("main")?.clientWidth ?? 760) - 40)); // so that text has its size on any screen
 const COLORS = ["--v1", "--v2", "--v3", "--v4"];
 
 export function view(app) {
@@ -78,6 +79,7 @@ function scale(lo, hi, from, to) { return (t) => from + ((Number(t) - lo) / (hi 
 
 function Plane(uid, rows, info, app) {
   if (rows.length === 0) return el("div", { class: "card note" }, `${uid} is known only as the end of events: it has no versions of its own.`);
+  const W = width();
   const ends = rows.flatMap((r) => [r.vt_s, r.vt_e]).filter((t) => !isOpen(t)).map(Number), vt = info?.card?.valid_time ?? {};
   const beliefs = [...new Set(rows.flatMap((r) => [r.tt_s, r.tt_e]).filter((t) => !isOpen(t)).map(Number))].sort((a, b) => a - b);
   const v0 = Math.min(...ends, Number(vt.vt_min ?? Infinity)), v1 = Math.max(...ends, Number(vt.vt_max ?? 0));
@@ -97,12 +99,12 @@ function Plane(uid, rows, info, app) {
       svg("title", null, plain(r.props ?? {})));
   });
   const cross = [svg("line", { class: "hair", y1: T, y2: H - B }), svg("line", { class: "hair", x1: L, x2: W - R })];
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((f) => { const t = v0 + f * (v1 - v0); return [svg("line", { class: "grid", x1: x(t), x2: x(t), y1: T, y2: H - B }),
-    svg("text", { x: x(t), y: H - 10, "text-anchor": f === 1 ? "end" : "middle" }, day(t))]; });
+  const ticks = (W < 500 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map((f) => { const t = v0 + f * (v1 - v0); return [svg("line", { class: "grid", x1: x(t), x2: x(t), y1: T, y2: H - B }),
+    svg("text", { x: x(t), y: H - 24, "text-anchor": f === 1 ? "end" : f === 0 ? "start" : "middle" }, day(t))]; });
   const levels = beliefs.filter((_, i) => beliefs.length <= 8 || i % Math.ceil(beliefs.length / 8) === 0).map((b) => [svg("line", { class: "grid", x1: L, x2: W - R, y1: y(b), y2: y(b) }),
     svg("text", { x: L - 8, y: y(b) + 4, "text-anchor": "end" }, beliefs.at(-1) - beliefs[0] < 20 * 86400e6 ? when(b).slice(5, 16) : day(b))]);
   const drawn = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "group", "aria-label": `${rows.length} versions of ${uid} in valid time and transaction time` }, ticks, levels, boxes, cross,
-    svg("text", { x: L, y: H - 1, "text-anchor": "start" }, "valid time →"), svg("text", { x: 4, y: T + 4 }, "belief ↑"));
+    svg("text", { x: W - R, y: H - 6, "text-anchor": "end" }, "valid time →"), svg("text", { x: 4, y: T + 4 }, "belief ↑"));
 
   const sliders = Sliders(uid, v0, v1, beliefs, app, (v, b) => {
     const cx = Math.min(W - R, Math.max(L, x(v))), level = b === null ? T + 6 : y(b) - (H - B - T) / beliefs.length / 2;
@@ -129,11 +131,11 @@ function Sliders(uid, v0, v1, beliefs, app, moved) {
     if (shot.error === "E_CANCELLED") return;
     let rows = failed(shot) ? [] : shot.rows, note = null;
     if (!failed(shot) && rows.length === 0) { // instant events are almost never valid at an instant: show those around it
-      const width = Math.max(86400e6, (v1 - v0) / 40);
+      const around = Math.max(86400e6, (v1 - v0) / 40);
       const past = await op("entity_history", { uid, include_edges: true, as_of_tt: tt, limit: 10000 }, running.signal);
       if (failed(past)) { if (past.error === "E_CANCELLED") return; } else {
-        rows = (past.edges ?? []).filter((e) => e.vt_s >= t - width && e.vt_s <= t + width);
-        note = `No edge is valid at this very instant; these ${rows.length} lie within ${Math.round(width / 86400e6)} days of it.`;
+        rows = (past.edges ?? []).filter((e) => e.vt_s >= t - around && e.vt_s <= t + around);
+        note = `No edge is valid at this very instant; these ${rows.length} lie within ${Math.round(around / 86400e6)} ${Math.round(around / 86400e6) === 1 ? "day" : "days"} of it.`;
       }
     }
     out.classList.remove("wait");
