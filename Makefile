@@ -214,6 +214,7 @@ $(O)/%.o: %.c $(O)/flags
 
 # The page's style and script are embedded by the assembler, which writes no dependency file.
 $(O)/src/agent/page_assets.o: src/agent/page.css src/agent/page.js
+$(O)/src/serve/assets.o: $(wildcard web/*)
 
 # Every object with all its symbols, for our own programs and tests.
 $(O)/libmk.a: $(LIB_OBJ) $(O)/objects
@@ -227,7 +228,7 @@ $(O)/merkhet: $(CLI_OBJ) $(O)/libmk.a
 
 $(BUILD)/merkhet: $(O)/merkhet
 	$(call say,COPY)
-	$(Q)cp $< $@
+	$(Q)cp -f $< $@
 
 $(BUILD)/merkhet-verify: $(VERIFY_OBJ)
 	$(call say,LINK)

@@ -584,10 +584,10 @@ static void write_what(events *e)
         break;
     case A_TOP:
         if (e->top == 1)
-            mk_buf_printf(&e->said, "Which node is the %s of the most ", e->who == R_SRC ? "source" : "target");
+            mk_buf_printf(&e->said, "Which node is the %s of ", e->who == R_SRC ? "source" : "target");
         else
-            mk_buf_printf(&e->said, "Which %lld nodes are the %s of the most ", (long long)e->top, e->who == R_SRC ? "sources" : "targets");
-        mk_buf_z(&e->said, e->by_distinct ? "events with different others" : "events");
+            mk_buf_printf(&e->said, "Which %lld nodes are the %s of ", (long long)e->top, e->who == R_SRC ? "sources" : "targets");
+        mk_buf_z(&e->said, !e->by_distinct ? "the most events" : e->who == R_SRC ? "events to the most different targets" : "events from the most different sources");
         snprintf(aggregate, sizeof aggregate, e->by_distinct ? "{\"agg\":\"count_distinct\",\"of\":\"%s\"}" : "{\"agg\":\"count\"}",
                  word(other(e->who)));
         snprintf(column, sizeof column, e->by_distinct ? "distinct_%s" : "count", word(other(e->who)));

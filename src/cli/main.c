@@ -32,7 +32,7 @@ static const char *const order[] = {
     "plan run", "ask", "replay-bundle", "trace list", "trace show", "trace pin", "trace gc",
     "memory build", "memory list", "memory show", "digest", "stats", "log show", "log verify",
     "log export", "rebuild", "checkpoint", "compact", "verify", "synth", "bench registry",
-    "bench ops", "mcp", "eval run", "eval faults", "demo graph",
+    "bench ops", "mcp", "serve", "eval run", "eval faults", "demo graph",
 };
 
 static const mk_command *find_command(const char *name)

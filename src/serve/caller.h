@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "op/cost.h"
 
 /* `arena` is the call's own, and what it gives lives there. */
 typedef struct mk_caller {
@@ -12,6 +13,7 @@ typedef struct mk_caller {
     mk_str principal;
     const atomic_bool *cancelled; /* NULL: never */
     int64_t deadline_us;          /* in the system clock's time; 0: none */
+    mk_ceilings ceilings;         /* of an operator's cost; members of 0: the default */
     size_t result_bytes;          /* most text of an operator's result; SIZE_MAX: all of it */
     /* What is done, as it is done; NULL: nobody wants to know. Any thread. */
     void (*progress)(void *ctx, const char *what);

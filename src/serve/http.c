@@ -85,6 +85,8 @@ static const mk_http_route *find_route(mk_exchange *x)
             if (x->tail.n == 0 || memchr(x->tail.p, '/', x->tail.n) != NULL)
                 continue;
         }
+        if (r->run == mk_http__page && !mk_http__is_page(x->path))
+            continue;
         return r->needs_store && x->http->options.service == NULL ? NULL : r;
     }
     return NULL;

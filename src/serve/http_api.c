@@ -95,6 +95,7 @@ void mk_http__ops(mk_exchange *x)
 typedef struct calling {
     const mk_operator *op;
     const mk_json *args; /* NULL: none */
+    mk_ceilings ceilings; /* the server's, or lower ones that the request asks for */
     bool wire;
     bool as_200; /* errors of operators are no errors of HTTP: /api/op */
 } calling;
@@ -121,7 +122,7 @@ static void keep_result(mk_exchange *x, const mk_call_result *r, int64_t tt)
 static mk_code run_canonical(mk_exchange *x, const calling *c, int64_t deadline, mk_err *err)
 {
     mk_service *service = x->http->options.service;
-    const mk_call_options options = {.mask = service->options.mask, .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
+    const mk_call_options options = {.mask = service->options.mask, .ceilings = c->ceilings, .time_scale = service->options.time_scale,
                                      .deadline_us = deadline, .cancelled = &x->cancelled};
     mk_call_result result;
     mk_view *view = NULL;
@@ -153,7 +154,7 @@ out:
 static mk_code run_wire(mk_exchange *x, const calling *c, int64_t deadline, mk_err *err)
 {
     const mk_caller caller = {.arena = &x->arena, .principal = x->principal, .cancelled = &x->cancelled, .deadline_us = deadline,
-                              .result_bytes = SIZE_MAX};
+                              .result_bytes = SIZE_MAX, .ceilings = c->ceilings};
     char whole[MK_RESULT_URI_MAX];
     return mk_serve_op(x->http->options.service, c->op, &caller, c->args, &x->out, whole, err);
 }
@@ -198,7 +199,16 @@ static bool is_quick(mk_exchange *x, const calling *c)
     return quick;
 }
 
-static void begin_call(mk_exchange *x, mk_str name, const mk_json *args, bool as_200)
+/* A ceiling may be lowered by whoever calls, to be refused what he does not want to wait for. */
+static void lower(int64_t *ceiling, int64_t usual, const mk_json *given, const char *name)
+{
+    const mk_json *value = given != NULL && given->kind == MK_JSON_OBJECT ? mk_json_get(given, name) : NULL;
+    const int64_t now = *ceiling > 0 ? *ceiling : usual;
+    if (value != NULL && value->kind == MK_JSON_INT && !value->b && value->i > 0 && value->i < now)
+        *ceiling = value->i;
+}
+
+static void begin_call(mk_exchange *x, mk_str name, const mk_json *args, const mk_json *ceilings, bool as_200)
 {
     calling *c = mk_arena_get0(&x->arena, sizeof *c);
     const char *form = mk_http__query(x, "form");
@@ -209,6 +219,10 @@ static void begin_call(mk_exchange *x, mk_str name, const mk_json *args, bool as
     }
     *c = (calling){.op = mk_operator_find(name), .args = args, .wire = form != NULL && strcmp(form, "wire") == 0, .as_200 = as_200};
     x->ctx = c;
+    c->ceilings = x->http->options.service->options.ceilings;
+    lower(&c->ceilings.rows_scanned_est, mk_ceilings_default.rows_scanned_est, ceilings, "rows_scanned_est");
+    lower(&c->ceilings.expansions_est, mk_ceilings_default.expansions_est, ceilings, "expansions_est");
+    lower(&c->ceilings.time_est_ms, mk_ceilings_default.time_est_ms, ceilings, "time_est_ms");
     if (form != NULL && !c->wire && strcmp(form, "canonical") != 0) {
         mk_http__refuse(x, 422, MK_E_INVALID_ARG, "form is canonical or wire");
         return;
@@ -226,7 +240,7 @@ static void begin_call(mk_exchange *x, mk_str name, const mk_json *args, bool as
     }
 }
 
-/* POST /api/op {"op","args"} */
+/* POST /api/op {"op","args","ceilings"} */
 void mk_http__op(mk_exchange *x)
 {
     const mk_json *body = mk_http__body(x);
@@ -242,7 +256,7 @@ void mk_http__op(mk_exchange *x)
         op_failed(x, &c, &err);
         return;
     }
-    begin_call(x, op->text, mk_json_get(body, "args"), true);
+    begin_call(x, op->text, mk_json_get(body, "args"), mk_json_get(body, "ceilings"), true);
 }
 
 /* POST /api/ops/{name}, the body being the arguments */
@@ -250,7 +264,7 @@ void mk_http__op_named(mk_exchange *x)
 {
     const mk_json *body = mk_http__body(x);
     if (body != NULL)
-        begin_call(x, x->tail, body, false);
+        begin_call(x, x->tail, body, NULL, false);
 }
 
 /* ---- results that were served ---- */

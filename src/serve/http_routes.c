@@ -35,6 +35,8 @@ const mk_http_route mk_http_routes[] = {
      .answer = "object"},
     {MK_GET, "/api/answers/{id}", mk_http__trace, .needs_store = true, .about = "The same.", .answer = "object"},
     {MK_GET, "/api/events", mk_http__events, .needs_store = true, .about = "Commits as server-sent events.", .answer = "events"},
+    {MK_GET, "/", mk_http__page, .needs_store = true, .open = true},
+    {MK_GET, "/{file}", mk_http__page, .needs_store = true, .open = true},
 };
 const size_t mk_http_route_count = sizeof mk_http_routes / sizeof *mk_http_routes;
 

@@ -228,7 +228,7 @@ static mk_code check_walk(served *s, const mk_json *filled, mk_err *err)
 
 static mk_code run_once(served *s, mk_err *err)
 {
-    const mk_call_options options = {.mask = s->service->options.mask, .ceilings = s->service->options.ceilings,
+    const mk_call_options options = {.mask = s->service->options.mask, .ceilings = s->caller->ceilings,
                                      .time_scale = s->service->options.time_scale,
                                      .deadline_us = s->caller->deadline_us,
                                      .cancelled = s->caller->cancelled};
@@ -504,7 +504,8 @@ mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *
                        mk_buf *out, mk_err *err)
 {
     const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call),
-                              .deadline_us = mk_mcp_deadline(call), .result_bytes = service->options.result_bytes};
+                              .deadline_us = mk_mcp_deadline(call), .result_bytes = service->options.result_bytes,
+                              .ceilings = service->options.ceilings};
     char full_result[MK_RESULT_URI_MAX];
     mk_buf text;
     mk_buf_init(&text, service->alloc);
