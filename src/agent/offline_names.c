@@ -14,6 +14,7 @@
 #define SPAN_MAX 7      /* words of a name */
 #define LOOKUPS_MAX 60  /* searches among names in one question */
 #define FOUND_MAX 5000 /* that have the text in their name */
+#define CANDIDATES_MAX 30 /* of one name that are named back: a form has no more choices */
 
 /* ---- entities ---- */
 
@@ -68,8 +69,24 @@ static bool same_text(mk_str a, mk_str b)
     return true;
 }
 
+/* Entities of one name. */
+typedef struct namesakes {
+    mk_str uids[CANDIDATES_MAX];
+    size_t count;        /* of all, also beyond the list */
+    mk_str chosen;       /* the one that came with the task */
+    size_t chosen_count;
+} namesakes;
+
+static bool is_task_id(const mk_off *q, mk_str text)
+{
+    for (size_t i = 0; i < q->options->allowed_count; i++)
+        if (mk_str_eq(q->options->allowed[i], text))
+            return true;
+    return false;
+}
+
 /* Entities whose name, or whose uid behind a prefix such as "file:", is the text. */
-static mk_code find_by_name(mk_off *q, mk_str text, mk_str *uid, size_t *count)
+static mk_code find_by_name(mk_off *q, mk_str text, namesakes *found)
 {
     const mk_call_options options = {.row_budget = FOUND_MAX, .cancelled = q->options->cancelled};
     mk_call_result result;
@@ -77,7 +94,7 @@ static mk_code find_by_name(mk_off *q, mk_str text, mk_str *uid, size_t *count)
     mk_json *payload;
     mk_buf args;
     mk_code rc;
-    *count = 0;
+    *found = (namesakes){.count = 0};
     mk_buf_init(&args, q->arena->alloc);
     mk_arena_init(&scratch, q->arena->alloc);
     mk_call_result_init(&result, q->arena->alloc);
@@ -94,17 +111,25 @@ static mk_code find_by_name(mk_off *q, mk_str text, mk_str *uid, size_t *count)
     MK_TRY(rc, mk_json_parse(&scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
     const mk_json *rows = mk_json_get(payload, "rows");
     for (size_t i = 0; rows != NULL && i < rows->n; i++) {
-        const mk_json *found = mk_json_get(&rows->items[i], "uid"), *name = mk_json_get(&rows->items[i], "name");
-        const char *colon = memchr(found->text.p, ':', found->text.n);
-        const mk_str behind = colon != NULL ? (mk_str){colon + 1, found->text.n - (size_t)(colon + 1 - found->text.p)} : found->text;
+        const mk_json *uid = mk_json_get(&rows->items[i], "uid"), *name = mk_json_get(&rows->items[i], "name");
+        const char *colon = memchr(uid->text.p, ':', uid->text.n);
+        const mk_str behind =
+            colon != NULL ? (mk_str){colon + 1, uid->text.n - (size_t)(colon + 1 - uid->text.p)} : uid->text;
         if (!mk_str_eq(behind, text) && !(name != NULL && name->kind == MK_JSON_STRING && same_text(name->text, text)))
             continue;
-        ++*count;
-        *uid = mk_arena_copy(q->arena, found->text);
-        if (uid->p == NULL) {
+        const bool chosen = is_task_id(q, uid->text), listed = found->count < CANDIDATES_MAX;
+        const mk_str copy = chosen || listed ? mk_arena_copy(q->arena, uid->text) : uid->text;
+        if (copy.p == NULL) {
             rc = mk_fail_nomem(q->err);
             goto out;
         }
+        if (listed)
+            found->uids[found->count] = copy;
+        if (chosen) {
+            found->chosen = copy;
+            found->chosen_count++;
+        }
+        found->count++;
     }
 out:
     mk_call_result_free(&result);
@@ -136,18 +161,27 @@ static bool try_number(mk_off *q, size_t i)
     return is_uid(q, (mk_str){text, (size_t)n}) && add_name(q, (mk_str){text, (size_t)n}, i, i);
 }
 
-static mk_code ambiguous(mk_off *q, mk_str text, size_t count)
+/* Several of one name: whoever asked is told which, and may choose. */
+static mk_code ambiguous(mk_off *q, mk_str text, const namesakes *found)
 {
+    const size_t n = found->count < CANDIDATES_MAX ? found->count : CANDIDATES_MAX;
     q->ambiguous = true;
-    return mk_off__missing(q, "\"%.*s\" could be %zu entities: say which by its uid", (int)(text.n > 80 ? 80 : text.n), text.p, count);
+    if (q->out->candidate_count == 0) { /* of the first such name: a choice is about one */
+        q->out->candidates = mk_arena_get0(q->arena, n * sizeof *q->out->candidates);
+        if (q->out->candidates == NULL)
+            return mk_fail_nomem(q->err);
+        memcpy(q->out->candidates, found->uids, n * sizeof *found->uids);
+        q->out->candidate_count = n;
+    }
+    return mk_off__missing(q, "\"%.*s\" could be %zu entities: say which by its uid",
+                           (int)(text.n > 80 ? 80 : text.n), text.p, found->count);
 }
 
 /* The longest span from word i on that is an entity. */
 static mk_code try_span(mk_off *q, size_t i, size_t *lookups)
 {
     mk_code rc = MK_OK;
-    mk_str uid;
-    size_t count;
+    namesakes found;
     for (size_t length = SPAN_MAX; length > 0; length--) {
         const size_t last = i + length - 1;
         bool free = last < q->count && may_be_name(q, i);
@@ -163,24 +197,16 @@ static mk_code try_span(mk_off *q, size_t i, size_t *lookups)
         }
         if (++*lookups > LOOKUPS_MAX || spaced.n < 2)
             continue;
-        MK_TRY(rc, find_by_name(q, spaced, &uid, &count));
-        if (count == 1) {
-            (void)add_name(q, uid, i, last);
+        MK_TRY(rc, find_by_name(q, spaced, &found));
+        if (found.count == 1 || found.chosen_count == 1) {
+            (void)add_name(q, found.chosen_count == 1 ? found.chosen : found.uids[0], i, last);
             return MK_OK;
         }
-        if (count > 1)
-            return ambiguous(q, spaced, count);
+        if (found.count > 1)
+            return ambiguous(q, spaced, &found);
     }
 out:
     return rc;
-}
-
-static bool is_task_id(const mk_off *q, mk_str text)
-{
-    for (size_t i = 0; i < q->options->allowed_count; i++)
-        if (mk_str_eq(q->options->allowed[i], text))
-            return true;
-    return false;
 }
 
 static mk_code find_names(mk_off *q)

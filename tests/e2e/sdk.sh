@@ -9,6 +9,7 @@ ln -s "$merkhet" bin/merkhet
 awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$repo/docs/operators.md" >fixture
 works "the manual's store" env PATH="$work/bin:$PATH" bash -e fixture
 printf '{"op":"assert_node","uid":"%s","label":"P","props":{"name":"Lee","big":9007199254740993},"vt_s":0}\n' p17 p52 >lee.jsonl
+printf '{"op":"assert_edge","src":"%s","dst":"%s","rel_type":"R","vt_s":11,"vt_e":12}\n' p17 b p52 c >>lee.jsonl
 works "two people of one name" bash -c "'$merkhet' assert --store example - <lee.jsonl"
 
 # start NAME COMMAND...: a server, which writes its port to NAME.port; sets pid and url

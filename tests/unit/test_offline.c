@@ -169,6 +169,15 @@ static void test_offline__names_are_those_of_the_store(void **state)
     assert_none(&a, "How many versions does n9 have?");
     assert_string_equal(plan_of(&a, "How many versions does Lee Ray have?", &result), "");
     assert_non_null(strstr(result.missing[0].p, "could be 2 entities"));
+    /* It is said which, and one of them that comes with the question decides. */
+    assert_int_equal(result.candidate_count, 2);
+    assert_true(mk_str_eq(result.candidates[0], MK_STR("twin1")) && mk_str_eq(result.candidates[1], MK_STR("twin2")));
+    const mk_offline_options chosen = {.allowed = &result.candidates[1], .allowed_count = 1};
+    assert_int_equal(mk_offline_plan(a.store, a.view, MK_STR("How many versions does Lee Ray have?"), &chosen, &a.arena,
+                                     &result, &a.err), MK_OK);
+    assert_true(result.planned);
+    assert_int_equal(result.candidate_count, 0);
+    assert_non_null(memmem(result.plan.p, result.plan.n, "\"uid\":\"twin2\"", 13));
     asked_close(&a);
 }
 

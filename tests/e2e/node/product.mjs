@@ -143,6 +143,18 @@ async function alongTheWay(kind, client) {
                 kind === "v1" ? (await import("@modelcontextprotocol/sdk/types.js")).EmptyResultSchema : undefined), (e) => e.code === -32602);
 }
 
+// A name that two have: who can be asked is asked which is meant, and who cannot is told both.
+async function askedBack(kind, client, forms) {
+  const question = { question: "Which nodes received events from Lee on 1970-01-01?" };
+  const meant = await call(kind, client, "ask", question);
+  check(`${kind}: an ambiguous name is asked back`, JSON.stringify(forms).includes('"enum":["p17","p52"]'), forms);
+  same(`${kind}: and the answer is about who was chosen`, meant.structuredContent?.answer?.value, ["c"]);
+  const silent = await connect(kind, target);
+  const told = (await call(kind, silent, "ask", question)).structuredContent;
+  same(`${kind}: who cannot be asked is told whom it could mean`, [told?.abstained, told?.candidates], [true, ["p17", "p52"]]);
+  await silent.close();
+}
+
 async function changes(kind, client, updates) {
   const stop = await watch(kind, client, CARD);
   execFileSync(merkhet, ["assert", "--store", store, "-"], { input: `{"op":"assert_node","uid":"new-${kind}","label":"N","vt_s":40}\n` });
@@ -153,8 +165,17 @@ async function changes(kind, client, updates) {
 }
 
 async function run(kind) {
-  const updates = [];
-  const client = await connect(kind, target, { handlers: { "notifications/resources/updated": (p) => updates.push(p.uri) } });
+  const updates = [], forms = [];
+  const client = await connect(kind, target, {
+    capabilities: { elicitation: {} },
+    handlers: {
+      "notifications/resources/updated": (params) => updates.push(params.uri),
+      "elicitation/create": (params) => {
+        forms.push(params);
+        return { action: "accept", content: { uid: "p52" } };
+      },
+    },
+  });
   if (kind !== "v1") same(`${kind}: the era`, client.getProtocolEra(), isModern(kind) ? "modern" : "legacy");
   await offered(kind, client);
   await roundTrip(kind, client, await operators(kind, client));
@@ -163,6 +184,7 @@ async function run(kind) {
   await resources(kind, client, page);
   await prompts(kind, client);
   await alongTheWay(kind, client);
+  await askedBack(kind, client, forms);
   await changes(kind, client, updates);
   // The SDK forgets a call before it has looked at the reports that came in one piece with the answer.
   same(`${kind}: the client took every message`, client.errors.filter((e) => !e.includes("progress notification for an unknown token")), []);
