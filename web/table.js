@@ -24,7 +24,11 @@ export function table(rows, options = {}) {
     if (options.onrow) Object.assign(attributes, { tabindex: "0", onclick: () => options.onrow(row), onkeydown: (e) => { if (e.key === "Enter") options.onrow(row); } });
     return el("tr", attributes, el("td", null, i + 1), columns.map((c) => cell(row, c)));
   }
-  function gap(n) { return el("tr", { class: "gap", "aria-hidden": "true" }, el("td", { colspan: columns.length + 1, height: n * ROW })); }
+  function gap(n) {
+    const cell = el("td", { colspan: columns.length + 1 });
+    cell.style.height = n * ROW + "px";
+    return el("tr", { class: "gap", "aria-hidden": "true" }, cell);
+  }
 
   function draw() {
     const first = Math.max(0, Math.floor(box.scrollTop / ROW) - MARGIN);
