@@ -161,6 +161,24 @@ out:
     return rc;
 }
 
+/* Until a signal says so. Who sent it is said, for whoever finds a server gone. */
+static mk_code wait_for_end(serving *s, int stop, mk_err *err)
+{
+    struct signalfd_siginfo why;
+    for (;;) {
+        struct pollfd fd = {.fd = stop, .events = POLLIN};
+        if (poll(&fd, 1, TICK_MS) > 0)
+            break;
+        mk_http_tick(s->http);
+    }
+    if (read(stop, &why, sizeof why) != (ssize_t)sizeof why) {
+        mk_fail(err, MK_E_STATE, "the server cannot wait for signals any more: %s", strerror(errno));
+        return MK_E_STATE;
+    }
+    fprintf(stderr, "ending: signal %u of process %u\n", why.ssi_signo, why.ssi_pid);
+    return MK_OK;
+}
+
 static mk_code run_serve(mk_cli *cli, mk_err *err)
 {
     serving s = {.cli = cli};
@@ -177,12 +195,7 @@ static mk_code run_serve(mk_cli *cli, mk_err *err)
     MK_TRY(rc, read_options(&s, err));
     MK_TRY(rc, open_all(&s, err));
     MK_TRY(rc, say_hello(&s, err));
-    for (;;) {
-        struct pollfd fd = {.fd = stop, .events = POLLIN};
-        if (poll(&fd, 1, TICK_MS) > 0)
-            break;
-        mk_http_tick(s.http);
-    }
+    rc = wait_for_end(&s, stop, err);
 out:
     close_all(&s);
     if (stop >= 0)

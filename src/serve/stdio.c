@@ -14,7 +14,7 @@
 #define READ_SIZE ((size_t)64 << 10)
 #define TICK_MS 100
 #define DRAIN_MS 1500
-#define STUCK_MS 1000
+#define STUCK_MS 700
 #define WRITE_POLL_MS 20
 
 /* A message that waits for a worker, with the memory it was read into. */
@@ -60,7 +60,7 @@ struct transport {
 /* ---- writing ---- */
 
 /* Waits until the output takes something. A client that does not read holds us up for as long as it likes, but not
- * beyond the end: once we are told to stop, or the input is closed, it has a second more. */
+ * beyond the end: once we are told to stop, or the input is closed, it has STUCK_MS more. */
 static bool wait_writable(const transport *t)
 {
     const mk_stdio_options *o = t->options;

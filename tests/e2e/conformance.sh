@@ -90,5 +90,5 @@ passes program_modern tools-list resources-list prompts-list sep-2164-resource-n
     dns-rebinding-protection
 kill -TERM $pid
 wait $pid
-is "the program ends well" $? 0
+is "the program ends well" "$? $(tail -n 1 served_err)" "0 ending: signal 15 of process $$"
 finish

@@ -22,7 +22,7 @@ start() {
 stop() { # NAME
     kill -TERM $pid
     wait $pid
-    is "$1 ends well, and has nothing to complain about" "$? $(grep -v '^serving ' "$1.err")" "0 "
+    is "$1 ends well, and has nothing to complain about" "$? $(grep -v '^serving \|^ending: ' "$1.err")" "0 "
 }
 
 node_checks product.mjs "$merkhet" "$work/example"

@@ -71,8 +71,19 @@ export async function watch(kind, client, uri) {
   return () => subscription.close();
 }
 
-export async function until(condition, ms = 3000) {
+// Machines of continuous integration stand still at times, so what should happen has long, and what should not is asked again
+// until it does not.
+export async function until(condition, ms = 10000) {
   for (const end = Date.now() + ms; Date.now() < end; await new Promise((wake) => setTimeout(wake, 10)))
-    if (condition()) return true;
+    if (await condition()) return true;
   return condition();
+}
+
+// Whether `count` comes to stay the same for `ms`.
+export function quiet(count, ms = 150) {
+  return until(async () => {
+    const before = count();
+    await new Promise((wake) => setTimeout(wake, ms));
+    return count() === before;
+  });
 }

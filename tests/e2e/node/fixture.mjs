@@ -4,7 +4,7 @@
 //   fixture.mjs PROGRAM ARGUMENTS...     over stdio
 //   fixture.mjs URL                      over HTTP
 
-import { KINDS, call, connect, isModern, until, watch } from "./clients.mjs";
+import { KINDS, call, connect, isModern, quiet, until, watch } from "./clients.mjs";
 import { check, done, label, refused, same } from "./tap.mjs";
 
 const [first, ...rest] = process.argv.slice(2);
@@ -54,9 +54,10 @@ async function questions(kind, client, asked) {
 }
 
 async function progress(kind, client) {
-  const seen = [];
-  await call(kind, client, "test_tool_with_progress", {}, { onprogress: (p) => seen.push([p.progress, p.total]) });
-  same(`${kind}: progress is told while the call runs`, seen.slice(0, 2), [[0, 100], [50, 100]]);
+  client.seen.length = 0; // the SDK's own handler misses what comes in one piece with the answer
+  await call(kind, client, "test_tool_with_progress", {}, { onprogress: () => {} });
+  const told = client.seen.filter((m) => m.method === "notifications/progress").map((m) => [m.params.progress, m.params.total]);
+  same(`${kind}: progress is told while the call runs`, told, [[0, 100], [50, 100], [100, 100]]);
 }
 
 async function logging(kind, client, came) {
@@ -77,11 +78,9 @@ async function cancellation(kind, client) {
   let steps = 0;
   const running = call(kind, client, "test_slow", {}, { signal: stop.signal, onprogress: () => { if (++steps === 2) stop.abort("enough"); } });
   await refused(`${kind}: a call can be cancelled`, running);
-  const before = client.seen.length;
   same(`${kind}: the server goes on`, textOf(await call(kind, client, "test_simple_text", {})), "This is a simple text response for testing.");
-  await new Promise((wake) => setTimeout(wake, 100));
-  same(`${kind}: nothing more comes from what was cancelled`,
-       client.seen.slice(before).filter((m) => m.method === "notifications/progress").length <= 1, true);
+  check(`${kind}: nothing more comes from what was cancelled`,
+        await quiet(() => client.seen.filter((m) => m.method === "notifications/progress").length));
 }
 
 async function changes(kind, client, came) {
@@ -95,14 +94,15 @@ async function changes(kind, client, came) {
   await call(kind, client, "test_trigger_tool_change", {});
   await call(kind, client, "test_trigger_prompt_change", {});
   check(`${kind}: changes are told`, await until(() => came.includes(uri) && came.includes("tools")), came);
-  await new Promise((wake) => setTimeout(wake, 50));
-  same(`${kind}: prompts only where they were asked for`, came.includes("prompts"), !isModern(kind));
+  if (isModern(kind)) check(`${kind}: and no others`, !came.includes("prompts"), came);
+  else check(`${kind}: all of them`, await until(() => came.includes("prompts")), came);
   await stop();
-  await new Promise((wake) => setTimeout(wake, 50));
-  came.length = 0;
-  await call(kind, client, "test_trigger_resource_update", {});
-  await new Promise((wake) => setTimeout(wake, 50));
-  same(`${kind}: and no more after that`, came.includes(uri), false);
+  check(`${kind}: and no more after that`, await until(async () => {
+    came.length = 0;
+    await call(kind, client, "test_trigger_resource_update", {});
+    await new Promise((wake) => setTimeout(wake, 100));
+    return !came.includes(uri);
+  }), came);
 }
 
 async function contents(kind, client) {
