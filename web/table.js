@@ -6,10 +6,11 @@ const ROW = 28, MARGIN = 20;
 // rows: objects; options: {columns, hit(row), onrow(row), caption}
 export function table(rows, options = {}) {
   const columns = options.columns ?? columnsOf(rows);
-  const body = el("tbody");
+  const body = el("tbody"), widths = [String(rows.length).length, ...columns.map((c) => width(rows, c))];
   const head = el("tr", null, el("th", { scope: "col" }, "#"), columns.map((c) => el("th", { scope: "col" }, c)));
   const box = el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": options.caption ?? "rows" },
-    el("table", { "aria-rowcount": rows.length }, options.caption ? el("caption", null, options.caption) : null, el("thead", null, head), body));
+    el("table", { "aria-rowcount": rows.length }, options.caption ? el("caption", null, options.caption) : null,
+      el("colgroup", null, widths.map((w) => { const col = el("col"); col.style.width = w * 0.54 + 1.4 + "rem"; return col; })), el("thead", null, head), body));
   let from = -1, to = -1;
 
   function cell(row, column) {
@@ -24,7 +25,11 @@ export function table(rows, options = {}) {
     if (options.onrow) Object.assign(attributes, { tabindex: "0", onclick: () => options.onrow(row), onkeydown: (e) => { if (e.key === "Enter") options.onrow(row); } });
     return el("tr", attributes, el("td", null, i + 1), columns.map((c) => cell(row, c)));
   }
-  function gap(n) { return el("tr", { class: "gap", "aria-hidden": "true" }, el("td", { colspan: columns.length + 1, height: n * ROW })); }
+  function gap(n) {
+    const cell = el("td", { colspan: columns.length + 1 });
+    cell.style.height = n * ROW + "px";
+    return el("tr", { class: "gap", "aria-hidden": "true" }, cell);
+  }
 
   function draw() {
     const first = Math.max(0, Math.floor(box.scrollTop / ROW) - MARGIN);
@@ -44,6 +49,16 @@ export function table(rows, options = {}) {
   const hit = options.hit ? rows.findIndex((r, i) => options.hit(r, i)) : -1;
   if (hit > 8) requestAnimationFrame(() => { box.scrollTop = (hit - 4) * ROW; });
   return box;
+}
+
+// Columns keep their width while rows come and go, so that a step of scrolling lays out only the rows that came.
+function width(rows, column) {
+  let most = column.length;
+  for (let i = 0; i < rows.length; i += Math.max(1, Math.floor(rows.length / 200))) {
+    const row = rows[i], value = row !== null && typeof row === "object" && !("raw" in row) ? row[column] : row;
+    most = Math.max(most, show(column, value).length);
+  }
+  return Math.min(46, most);
 }
 
 export function columnsOf(rows) {

@@ -142,7 +142,7 @@ static void put_plan(mk_buf *out)
         mk_canon_string(out, mk_str_of(mk_answer_kind_name((mk_answer_kind)kind)));
     }
     mk_buf_z(out, "]}},\"required\":[\"kind\",\"from\"],\"type\":\"object\"},\"plan_id\":"
-                  "{\"minLength\":1,\"type\":"
+                  "{\"pattern\":\"^[A-Za-z0-9_.:-]{1,64}$\",\"type\":"
                   "\"string\"},\"question\":{\"type\":\"string\"},\"steps\":{\"items\":{\"anyOf\":[");
     for (size_t i = 0; i < count; i++) {
         if (i != 0)

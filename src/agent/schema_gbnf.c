@@ -619,8 +619,10 @@ static void put_after_rule(grammar *g, size_t step, size_t n)
 
 static void put_shared_rules(grammar *g)
 {
-    mk_buf_z(g->out, "root ::= \"{\\\"plan_id\\\":\" text (\",\\\"question\\\":\" string)? "
+    mk_buf_z(g->out, "root ::= \"{\\\"plan_id\\\":\" plan-name (\",\\\"question\\\":\" string)? "
                      "\",\\\"steps\\\":[{\\\"id\\\":\\\"s1\\\",\\\"op\\\":\\\"\" fresh-1\n");
+    /* bounded: a small model that may write any text there writes nothing else */
+    mk_buf_z(g->out, "plan-name ::= \"\\\"\" [-A-Za-z0-9_.:]{1,64} \"\\\"\"\n");
     mk_gbnf__terms(g->out);
     mk_buf_z(g->out, "limit ::= (\",\\\"limit\\\":\" ");
     mk_gbnf__range(g->out, 1, 10000);

@@ -31,5 +31,5 @@ for _ in $(seq 250); do [ -s port ] && break; sleep 0.02; done
 node_checks page.mjs "http://127.0.0.1:$(cat port)" "$chromium" "$hostile" ${MK_SCREENSHOTS:+"$MK_SCREENSHOTS"}
 kill -TERM $pid
 wait $pid
-is "the server ends well" "$? $(grep -v '^serving ' served)" "0 "
+is "the server ends well" "$? $(grep -v '^serving \|^ending: ' served)" "0 "
 finish
