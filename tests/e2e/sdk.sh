@@ -31,6 +31,12 @@ start program "$merkhet" serve --store example --port 0 --port-file program.port
 node_checks product.mjs "$merkhet" "$work/example" "$url"
 stop program
 
+printf 'tell-nobody-0123456789abcdef merkhet:read user:eve\n' >tokens
+chmod 600 tokens
+start guarded "$merkhet" serve --store example --port 0 --port-file guarded.port --token-file tokens
+node_checks token.mjs "$url" tell-nobody-0123456789abcdef
+stop guarded
+
 # What the product has no use for yet, and the protocol has: the fixture program. ThreadSanitizer watches it over HTTP,
 # where several clients meet, and AddressSanitizer over the pipe.
 build=${MK_BUILD:-$repo/build}

@@ -26,7 +26,7 @@ const schemasV1 = {
   "notifications/prompts/list_changed": typesV1.PromptListChangedNotificationSchema,
 };
 
-// target: {command, args} or {url}. handlers: method -> function of the params, for requests and notifications.
+// target: {command, args}, or {url} with a {token} or none. handlers: method -> function of the params, for requests and notifications.
 // The client keeps all messages that came, as `seen`, and errors of its own (a message that it could not take), as `errors`.
 export async function connect(kind, target, { capabilities = {}, handlers = {} } = {}) {
   const info = { name: "merkhet-tests", version: "1.0.0" };
@@ -40,7 +40,7 @@ export async function connect(kind, target, { capabilities = {}, handlers = {} }
     else client.setRequestHandler(key, (m) => run(m.params));
   }
   const transport = target.url
-    ? new (old ? HttpV1 : HttpV2)(new URL(target.url))
+    ? new (old ? HttpV1 : HttpV2)(new URL(target.url), target.token ? { requestInit: { headers: { Authorization: `Bearer ${target.token}` } } } : {})
     : new (old ? StdioV1 : StdioV2)({ command: target.command, args: target.args, stderr: "pipe" });
   client.errors = [];
   client.onerror = (error) => client.errors.push(error.message);
