@@ -34,7 +34,7 @@ static mk_code read_options(mcp_serving *m, mk_service_options *o, mk_err *err)
     const char *format = mk_options_value(given, "time-format");
     uint64_t bytes = MK_RESULT_BYTES;
     mk_code rc;
-    *o = (mk_service_options){.dir = mk_cli__store_dir(m->cli)};
+    *o = (mk_service_options){.write = mk_options_has(given, "write"), .dir = mk_cli__store_dir(m->cli)};
     MK_TRY(rc, mk_cli__mask(m->cli, &o->mask, err));
     MK_TRY(rc, mk_options_u64(given, "max-result-bytes", MK_RESULT_BYTES_MIN, MK_RESULT_BYTES_MAX, &bytes, err));
     o->result_bytes = (size_t)bytes;
@@ -322,6 +322,7 @@ static const mk_option mcp_options[] = {
     {.name = "time-format", .value = "us|iso", .doc = "times in results, unless a call says; default us"},
     {.name = "max-result-bytes", .value = "N", .doc = "most text of one result; default 32000"},
     {.name = "principal", .value = "NAME", .doc = "who asks: user:... or group:...; default public"},
+    {.name = "write", .doc = "let clients write: graph_assert, graph_retract, graph_correct"},
     {.name = "show", .value = "LIST", .doc = "also reserved entities: resolution, knowledge, notes"},
     {0},
 };
@@ -330,7 +331,7 @@ const mk_command mk_commands_mcp[] = {
     {.name = "mcp",
      .words = "",
      .summary = "serves the store to an agent over the Model Context Protocol, on standard input and output",
-     .help = "Every operator is a tool; the store is only read. The store may be made later: until\n"
+     .help = "Every operator is a tool; the store is only read, unless --write. The store may be made later: until\n"
              "then tools answer with the command that makes it. CLIENT is one of claude-desktop,\n"
              "claude-code, cursor, windsurf, gemini-cli, lm-studio, copilot-cli, vscode, codex, zed.",
      .example = "merkhet init --store graph\nmerkhet mcp --store graph --check\n"

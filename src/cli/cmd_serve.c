@@ -41,7 +41,7 @@ static mk_code read_service(serving *s, mk_service_options *o, mk_err *err)
     const mk_options *given = &s->cli->options;
     uint64_t bytes = MK_RESULT_BYTES;
     mk_code rc;
-    *o = (mk_service_options){.dir = mk_cli__store_dir(s->cli)};
+    *o = (mk_service_options){.write = mk_options_has(given, "write"), .dir = mk_cli__store_dir(s->cli)};
     MK_TRY(rc, mk_cli__mask(s->cli, &o->mask, err));
     MK_TRY(rc, mk_options_u64(given, "max-result-bytes", MK_RESULT_BYTES_MIN, MK_RESULT_BYTES_MAX, &bytes, err));
     o->result_bytes = (size_t)bytes;
@@ -213,6 +213,7 @@ static const mk_option serve_options[] = {
     {.name = "stateless", .doc = "no sessions of the protocol"},
     {.name = "tools", .value = "LIST", .doc = "only these tools or groups of tools, by commas"},
     {.name = "max-result-bytes", .value = "N", .doc = "most text of one result of the protocol; default 32000"},
+    {.name = "write", .doc = "let clients write: graph_assert, graph_retract, graph_correct"},
     {.name = "show", .value = "LIST", .doc = "also reserved entities: resolution, knowledge, notes"},
     {.name = "log", .doc = "a line on standard error for each request"},
     {0},
@@ -222,7 +223,7 @@ const mk_command mk_commands_serve[] = {
     {.name = "serve",
      .words = "",
      .summary = "serves the store over HTTP: a page, a JSON API, and the Model Context Protocol",
-     .help = "The store is only read, and followed: what another process commits shows within 100 ms. Only this\n"
+     .help = "The store is only read, unless --write, and followed: what another process commits shows within 100 ms. Only this\n"
              "machine is served unless --bind says otherwise. SIGTERM ends it, after what runs has finished.",
      .example = "merkhet init --store graph\n"
                 "timeout 1 merkhet serve --store graph --port 0 --port-file port || true",

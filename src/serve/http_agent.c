@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "serve/agent_api.h"
+#include "serve/writing.h"
 
 #define JSON "application/json"
 
@@ -84,9 +85,7 @@ void mk_http__plan_check(mk_exchange *x) { run(x, mk_agent_plan_check, false); }
 void mk_http__plan_run(mk_exchange *x) { run(x, mk_agent_plan_run, true); }
 void mk_http__verify(mk_exchange *x) { run(x, mk_agent_verify, false); }
 
-/* ---- reading ---- */
-
-static void send_or_fail(mk_exchange *x, mk_code rc, const mk_err *why)
+static void send_result_now(mk_exchange *x, mk_code rc, const mk_err *why)
 {
     if (rc != MK_OK) {
         mk_http__problem(x, mk_http__status_of(rc), why);
@@ -96,12 +95,36 @@ static void send_or_fail(mk_exchange *x, mk_code rc, const mk_err *why)
     mk_http__send(x, 200, JSON);
 }
 
+/* ---- writing ---- */
+
+/* {"ops":[...]}; a header Idempotency-Key, or "request_id", makes a repeat harmless. */
+void mk_http__write(mk_exchange *x)
+{
+    const mk_caller caller = caller_of(x);
+    const char *key = mk_http__header_of(x, "Idempotency-Key");
+    mk_err err;
+    const mk_json *body = (x->scopes & MK_SCOPE_WRITE) != 0 ? mk_http__body(x) : NULL;
+    if ((x->scopes & MK_SCOPE_WRITE) == 0) {
+        mk_http__header(x, "WWW-Authenticate", "Bearer realm=\"merkhet\", error=\"insufficient_scope\", scope=\"merkhet:write\"");
+        mk_http__refuse(x, 403, MK_E_INVALID_ARG, "this token may not write");
+    }
+    if (body == NULL)
+        return;
+    const mk_json *id = body->kind == MK_JSON_OBJECT ? mk_json_get(body, "request_id") : NULL;
+    const mk_writing how = {.request_id = key != NULL ? mk_str_of(key) : id != NULL && id->kind == MK_JSON_STRING ? id->text : (mk_str){NULL, 0},
+                            .reference = mk_str_of(x->request_id)};
+    const mk_code rc = mk_serve_write(x->http->options.service, &caller, body->kind == MK_JSON_OBJECT ? mk_json_get(body, "ops") : body, &how, &x->out, &err);
+    send_result_now(x, rc, &err);
+}
+
+/* ---- reading ---- */
+
 void mk_http__info(mk_exchange *x)
 {
     const mk_caller caller = caller_of(x);
     mk_err err;
     const mk_code rc = mk_agent_info(x->http->options.service, &caller, x->http->options.version, &x->out, &err);
-    send_or_fail(x, rc, &err);
+    send_result_now(x, rc, &err);
 }
 
 void mk_http__traces(mk_exchange *x)
@@ -109,7 +132,7 @@ void mk_http__traces(mk_exchange *x)
     const mk_caller caller = caller_of(x);
     mk_err err;
     const mk_code rc = mk_agent_traces(x->http->options.service, &caller, &x->out, &err);
-    send_or_fail(x, rc, &err);
+    send_result_now(x, rc, &err);
 }
 
 void mk_http__trace(mk_exchange *x)
@@ -119,5 +142,5 @@ void mk_http__trace(mk_exchange *x)
     const mk_code rc = mk_agent_trace(x->http->options.service, &caller, x->tail, &x->out, &err);
     if (rc == MK_OK && mk_http__has_query(x, "download"))
         mk_http__header(x, "Content-Disposition", "attachment; filename=\"merkhet-%.16s.json\"", x->tail.p);
-    send_or_fail(x, rc, &err);
+    send_result_now(x, rc, &err);
 }

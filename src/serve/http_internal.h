@@ -183,7 +183,7 @@ void mk_http__sessions_close(mk_http *http);
 
 mk_http_handler mk_http__health, mk_http__ready, mk_http__metrics, mk_http__ops, mk_http__op, mk_http__op_named, mk_http__result,
     mk_http__events, mk_http__openapi, mk_http__ask, mk_http__explain, mk_http__plan_check, mk_http__plan_run, mk_http__verify,
-    mk_http__info, mk_http__traces, mk_http__trace, mk_http__page;
+    mk_http__info, mk_http__traces, mk_http__trace, mk_http__write, mk_http__page;
 /* Whether a path is one of the page's files. */
 bool mk_http__is_page(const char *path);
 void mk_http__put_openapi(mk_http *http, mk_arena *arena, mk_buf *out);

@@ -30,6 +30,8 @@ const mk_http_route mk_http_routes[] = {
      .body = "object", .answer = "object"},
     {MK_POST, "/api/verify", mk_http__verify, .needs_store = true, .slow = true, .about = "Checks a bundle, or claims over results that were served.",
      .body = "object", .answer = "object"},
+    {MK_POST, "/api/write", mk_http__write, .needs_store = true, .slow = true,
+     .about = "Writes one batch of operations, all or nothing; Idempotency-Key makes a repeat harmless. Only with --write.", .body = "object", .answer = "object"},
     {MK_GET, "/api/traces", mk_http__traces, .needs_store = true, .about = "The answers that are kept, the newest first.", .answer = "object"},
     {MK_GET, "/api/traces/{id}", mk_http__trace, .needs_store = true, .about = "One answer with all it rests on; ?download saves it as a file.",
      .answer = "object"},

@@ -51,7 +51,9 @@ void mk_service_close(mk_service *service)
         pthread_join(service->opener, NULL);
     mk_store *store = atomic_load(&service->store);
     if (store != NULL)
-        (void)mk_store_close(store, NULL); /* a reader writes nothing that could fail */
+        (void)mk_store_close(store, NULL); /* nothing acknowledged depends on a last checkpoint */
+    if (service->writer != NULL)
+        (void)mk_store_close(service->writer, NULL);
     mk_keep_close(service->keep);
     if (service->dir != NULL)
         mk_free(service->alloc, service->dir, strlen(service->dir) + 1);
@@ -61,12 +63,16 @@ void mk_service_close(mk_service *service)
 
 static mk_code open_store(mk_service *service, mk_store **out, mk_err *err)
 {
-    const mk_store_options options = {.mode = MK_OPEN_READER, .alloc = service->alloc};
+    mk_store_options options = {.mode = service->options.write ? MK_OPEN_WRITER : MK_OPEN_READER, .alloc = service->alloc};
     mk_code rc = MK_OK;
     pthread_mutex_lock(&service->mutex);
     *out = atomic_load(&service->store);
     if (*out == NULL) {
         rc = mk_store_open(service->dir, &options, out, err);
+        if (rc == MK_E_STATE && options.mode == MK_OPEN_WRITER && err != NULL && strcmp(err->reason, "locked") == 0) {
+            options.mode = MK_OPEN_READER; /* who else writes is not waited for: reading goes on */
+            rc = mk_store_open(service->dir, &options, out, err);
+        }
         if (rc == MK_OK)
             atomic_store(&service->store, *out);
     }

@@ -24,6 +24,7 @@ typedef struct mk_service_options {
     size_t result_bytes;     /* most text of one result; 0: MK_RESULT_BYTES */
     mk_ceilings ceilings;    /* members of 0: the default */
     double time_scale;       /* 0: 1.0 */
+    bool write;              /* the store may be written to */
     struct mk_model *model;  /* plans questions; NULL: the offline planner does */
 } mk_service_options;
 
@@ -35,6 +36,7 @@ typedef struct mk_service {
     pthread_t opener;
     bool opening; /* `opener` was started */
     _Atomic(mk_store *) store;
+    mk_store *writer; /* beside a reader, when the lock was taken at first; under the mutex */
     mk_keep *keep;
     _Atomic int64_t seen_tt; /* by mk_service_changed */
     _Atomic int64_t looked_us; /* when the log was last looked at */

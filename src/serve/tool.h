@@ -8,6 +8,7 @@
 #include "serve/caller.h"
 #include "serve/mcp.h"
 #include "serve/service.h"
+#include "serve/writing.h"
 
 typedef struct mk_tools {
     const mk_alloc *alloc;
@@ -50,6 +51,9 @@ MK_CHECK mk_code mk_tool_ask(mk_service *service, mk_mcp_call *call, const mk_js
 MK_CHECK mk_code mk_tool_plan_check(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
 MK_CHECK mk_code mk_tool_plan_run(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
 MK_CHECK mk_code mk_tool_verify_answer(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+
+/* graph_assert, graph_retract, graph_correct. (tool_agent.c) */
+MK_CHECK mk_code mk_tool_write(mk_service *service, mk_mcp_call *call, mk_write_verb verb, const mk_json *arguments, mk_buf *out, mk_err *err);
 
 /* One text block, and the same object as structured content for clients that know it. `text` is compact JSON. */
 void mk_tool_put_result(mk_buf *out, const mk_mcp_call *call, mk_str text);

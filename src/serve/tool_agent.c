@@ -80,3 +80,17 @@ mk_code mk_tool_verify_answer(mk_service *service, mk_mcp_call *call, const mk_j
 {
     return run(mk_agent_verify, service, call, arguments, out, err);
 }
+
+mk_code mk_tool_write(mk_service *service, mk_mcp_call *call, mk_write_verb verb, const mk_json *arguments, mk_buf *out, mk_err *err)
+{
+    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call)};
+    mk_buf text;
+    mk_buf_init(&text, service->alloc);
+    mk_code rc = mk_serve_facts(service, &caller, verb, arguments, MK_STR("mcp"), &text, err);
+    if (rc == MK_OK) {
+        mk_tool_put_result(out, call, mk_buf_view(&text));
+        rc = mk_buf_done(out, err);
+    }
+    mk_buf_free(&text);
+    return rc;
+}
