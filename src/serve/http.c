@@ -108,9 +108,9 @@ static mk_exchange *open_exchange(mk_http *http, struct MHD_Connection *connecti
     mk_arena_init(&x->arena, http->alloc);
     x->method = method_of(method, &x->head);
     const size_t n = strlen(url);
-    if (n < sizeof x->path)
-        memcpy(x->path, url, n + 1);
-    x->route = find_route(x);
+    const bool fits = n < sizeof x->path; /* nothing that is served has a longer one */
+    memcpy(x->path, fits ? url : "/", fits ? n + 1 : 2);
+    x->route = fits ? find_route(x) : NULL;
     name_request(x);
     pthread_mutex_lock(&http->mutex);
     x->next = http->exchanges;
@@ -417,7 +417,7 @@ static mk_code start_daemon(mk_http *http, mk_err *err)
         mk_err_hint(err, "give an IPv4 or IPv6 address such as 127.0.0.1, not a name");
         return MK_E_INVALID_ARG;
     }
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TCP_FASTOPEN * 0;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     if (address->ai_family == AF_INET6)
         flags |= MHD_USE_IPv6;
     errno = 0;
@@ -425,7 +425,7 @@ static mk_code start_daemon(mk_http *http, mk_err *err)
                                     o->threads, MHD_OPTION_CONNECTION_LIMIT, o->connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
                                     o->per_client_max, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX,
                                     MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                    MHD_OPTION_LISTENING_ADDRESS_REUSE, 1, MHD_OPTION_LISTEN_BACKLOG_SIZE, 512, MHD_OPTION_END);
+                                    MHD_OPTION_LISTEN_BACKLOG_SIZE, 512, MHD_OPTION_END);
     freeaddrinfo(address);
     if (http->daemon == NULL)
         return no_listening(o, err);
