@@ -104,10 +104,8 @@ void mk_http__write(mk_exchange *x)
     const char *key = mk_http__header_of(x, "Idempotency-Key");
     mk_err err;
     const mk_json *body = (x->scopes & MK_SCOPE_WRITE) != 0 ? mk_http__body(x) : NULL;
-    if ((x->scopes & MK_SCOPE_WRITE) == 0) {
-        mk_http__header(x, "WWW-Authenticate", "Bearer realm=\"merkhet\", error=\"insufficient_scope\", scope=\"merkhet:write\"");
-        mk_http__refuse(x, 403, MK_E_INVALID_ARG, "this token may not write");
-    }
+    if ((x->scopes & MK_SCOPE_WRITE) == 0)
+        mk_http__needs_write(x);
     if (body == NULL)
         return;
     const mk_json *id = body->kind == MK_JSON_OBJECT ? mk_json_get(body, "request_id") : NULL;

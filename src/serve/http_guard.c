@@ -157,6 +157,12 @@ static bool token_ok(mk_exchange *x)
     return false;
 }
 
+void mk_http__needs_write(mk_exchange *x)
+{
+    mk_http__header(x, "WWW-Authenticate", "Bearer realm=\"merkhet\", error=\"insufficient_scope\", scope=\"merkhet:write\"");
+    mk_http__refuse(x, 403, MK_E_INVALID_ARG, "this token may not write");
+}
+
 /* ---- types and sizes ---- */
 
 /* Whether a list of media types admits one; wildcards count. */

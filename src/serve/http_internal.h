@@ -145,6 +145,8 @@ unsigned mk_http__header_times(const mk_exchange *x, const char *name);
 /* False: the answer stands. */
 bool mk_http__admit(mk_exchange *x);
 void mk_http__cors(mk_exchange *x);
+/* 403: the token may only read. */
+void mk_http__needs_write(mk_exchange *x);
 /* Whether Accept admits a stream of events; `when_absent`: without that header. */
 bool mk_http__accepts_events(const mk_exchange *x, bool when_absent);
 /* Whether a name of a Host or Origin header, with or without a port, is in the allow list. */

@@ -107,6 +107,36 @@ static const mk_tool *find_tool(const mk_http *http, mk_str name)
     return NULL;
 }
 
+/* Whether a message calls a tool that writes. */
+static bool calls_writer(const mk_http *http, const mk_mcp_message *m)
+{
+    const mk_tool *tool = mk_str_eq(m->method, MK_STR("tools/call")) ? find_tool(http, text_param(m, "name")) : NULL;
+    return tool != NULL && tool->writes;
+}
+
+/* The same of each message of a batch. */
+static bool batch_calls_writer(mk_exchange *x, const mk_mcp_message *m)
+{
+    for (size_t i = 0; i < m->tree->n; i++) {
+        const mk_json *entry = &m->tree->items[i];
+        const mk_json *method = entry->kind == MK_JSON_OBJECT ? mk_json_get(entry, "method") : NULL;
+        const mk_mcp_message one = {.method = method != NULL && method->kind == MK_JSON_STRING ? method->text : (mk_str){NULL, 0},
+                                    .params = method != NULL ? mk_json_get(entry, "params") : NULL};
+        if (calls_writer(x->http, &one))
+            return true;
+    }
+    return false;
+}
+
+/* Too little scope is refused before anything runs. False: the answer stands. Source: serving spec, 9. */
+static bool scope_ok(mk_exchange *x, const mk_mcp_message *m)
+{
+    if ((x->scopes & MK_SCOPE_WRITE) != 0 || !(m->kind == MK_MESSAGE_BATCH ? batch_calls_writer(x, m) : calls_writer(x->http, m)))
+        return true;
+    mk_http__needs_write(x);
+    return false;
+}
+
 /* A scalar as the text that a header has for it. */
 static mk_str scalar_text(const mk_json *value, mk_arena *arena)
 {
@@ -441,6 +471,10 @@ static void post(mk_exchange *x)
     pthread_mutex_init(&p->life, NULL);
     mk_mcp_read(mk_buf_view(&x->body), &x->arena, &p->message);
     x->ctx = p;
+    if (!scope_ok(x, &p->message)) {
+        close_posting(p);
+        return;
+    }
     if (p->message.kind == MK_MESSAGE_BAD && !p->message.claims && mk_http__header_of(x, "Mcp-Session-Id") == NULL) {
         handle(x); /* what is no message needs no session to be told so */
         return;

@@ -37,6 +37,7 @@ typedef struct mk_tool mk_tool;
 struct mk_tool {
     const char *name;
     const void *data; /* the tool's own */
+    bool writes;      /* a transport that knows who may write refuses it to others */
     /* The entry of tools/list, one JSON object. */
     void (*entry)(const mk_tool *tool, mk_buf *out);
     /* Appends the members of the result, "content" first, without braces. An error becomes a tool error. */
@@ -155,6 +156,7 @@ void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const c
 mk_arena *mk_mcp_arena(mk_mcp_call *call);
 mk_mcp *mk_mcp_server(const mk_mcp_call *call); /* for mk_mcp_notify */
 mk_str mk_mcp_principal(const mk_mcp_call *call);
+mk_str mk_mcp_request_id(const mk_mcp_call *call); /* JSON text */
 const atomic_bool *mk_mcp_cancelled(const mk_mcp_call *call);
 int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */
 /* Whether the results' `structuredContent` is known to the client. */

@@ -43,6 +43,8 @@ mk_str mk_mcp_principal(const mk_mcp_call *call)
     return call->session != NULL ? mk_str_of(call->session->principal) : MK_STR("public");
 }
 
+mk_str mk_mcp_request_id(const mk_mcp_call *call) { return call->message->id; }
+
 const atomic_bool *mk_mcp_cancelled(const mk_mcp_call *call)
 {
     return call->flight != NULL ? &call->flight->cancelled : &call->server->ended;

@@ -86,7 +86,7 @@ mk_code mk_tool_write(mk_service *service, mk_mcp_call *call, mk_write_verb verb
     const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call)};
     mk_buf text;
     mk_buf_init(&text, service->alloc);
-    mk_code rc = mk_serve_facts(service, &caller, verb, arguments, MK_STR("mcp"), &text, err);
+    mk_code rc = mk_serve_facts(service, &caller, verb, arguments, mk_mcp_request_id(call), &text, err);
     if (rc == MK_OK) {
         mk_tool_put_result(out, call, mk_buf_view(&text));
         rc = mk_buf_done(out, err);

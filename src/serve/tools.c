@@ -218,7 +218,7 @@ mk_code mk_tools_open(const mk_alloc *alloc, mk_service *service, const char *on
             continue;
         const size_t at = out->count++;
         data[at] = (tool_data){.service = service, .op = op, .other = o};
-        out->all[at] = (mk_tool){.name = name, .data = &data[at], .entry = op != NULL ? op_entry : other_entry,
+        out->all[at] = (mk_tool){.name = name, .data = &data[at], .writes = o != NULL && o->writes, .entry = op != NULL ? op_entry : other_entry,
                                  .run = op != NULL ? op_run : other_run};
         out->list[at] = &out->all[at];
     }

@@ -113,14 +113,37 @@ out:
     return rc;
 }
 
+/* Ids are each principal's own: two that chose the same one must not swallow each other's batch, nor learn of it. Those of
+ * "public" are as on the command line. */
+static mk_code own_id(const mk_caller *caller, mk_str id, mk_str *out, mk_err *err)
+{
+    *out = id;
+    if (id.n != 0 && memchr(id.p, '\n', id.n) != NULL) {
+        mk_fail(err, MK_E_INVALID_ARG, "request_id: a line break is not allowed");
+        mk_err_path(err, "request_id");
+        return MK_E_INVALID_ARG;
+    }
+    if (id.n == 0 || caller->principal.n == 0 || mk_str_eq(caller->principal, MK_STR("public")))
+        return MK_OK;
+    char *p = mk_arena_get(caller->arena, caller->principal.n + 1 + id.n);
+    if (p == NULL)
+        return mk_fail_nomem(err);
+    memcpy(p, caller->principal.p, caller->principal.n);
+    p[caller->principal.n] = '\n'; /* in no id and in no principal, so that what is joined stays apart */
+    memcpy(p + caller->principal.n + 1, id.p, id.n);
+    *out = (mk_str){p, caller->principal.n + 1 + id.n};
+    return MK_OK;
+}
+
 mk_code mk_serve_write(mk_service *service, const mk_caller *caller, const mk_json *ops, const mk_writing *how, mk_buf *out, mk_err *err)
 {
-    const mk_write_options options = {.request_id = how->request_id};
+    mk_write_options options = {0};
     mk_store *store;
     mk_op *list;
     mk_tt tt;
     mk_code rc;
     MK_TRY(rc, writer_of(service, &store, err));
+    MK_TRY(rc, own_id(caller, how->request_id, &options.request_id, err));
     MK_TRY(rc, read_ops(caller, ops, how, &list, err));
     MK_TRY(rc, mk_store_write(store, list, ops->n, &options, &tt, err));
     atomic_store(&service->looked_us, 0); /* readers of this very server see it at once */
@@ -284,7 +307,7 @@ mk_code mk_serve_facts(mk_service *service, const mk_caller *caller, mk_write_ve
         goto out;
     }
     MK_TRY(rc, mk_json_parse(caller->arena, kept, NULL, &ops, err));
-    const mk_writing how = {.request_id = id != NULL ? id->text : (mk_str){NULL, 0}, .reference = reference};
+    const mk_writing how = {.request_id = id != NULL ? id->text : (mk_str){NULL, 0}, .reference = id != NULL ? id->text : reference};
     rc = mk_serve_write(service, caller, ops, &how, out, err);
 out:
     mk_buf_free(&text);
