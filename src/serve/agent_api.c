@@ -120,7 +120,7 @@ static mk_code read_asking(mk_service *service, const mk_caller *caller, const m
                            mk_ask_options *options, mk_err *err)
 {
     mk_code rc;
-    *options = (mk_ask_options){.mask = service->options.mask, .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
+    *options = (mk_ask_options){.mask = mk_service_mask(service, caller->user_only), .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
                                 .cancelled = caller->cancelled, .event = on_ask_event, .event_ctx = (void *)(uintptr_t)caller, .allowed = uids};
     MK_TRY(rc, mk_agent__text(arguments, "question", question, err));
     MK_TRY(rc, read_texts(arguments, "uids", uids, CITED_MAX, &options->allowed_count, err));
@@ -199,7 +199,7 @@ static mk_code check_plan(mk_service *service, const mk_caller *caller, const mk
     mk_code rc;
     MK_TRY(rc, mk_agent__json(arguments, "plan", arena, &plan, err));
     MK_TRY(rc, mk_service_store(service, store, err));
-    MK_TRY(rc, mk_view_at(*store, (mk_tt){MK_OPEN_END}, service->options.mask, &view, err));
+    MK_TRY(rc, mk_view_at(*store, (mk_tt){MK_OPEN_END}, mk_service_mask(service, caller->user_only), &view, err));
     mk_view_get_stats(view, &stats);
     const mk_plan_check_options options = {.stats = &stats, .ceilings = service->options.ceilings, .time_scale = service->options.time_scale};
     rc = mk_plan_check(plan, &options, arena, report, err);
@@ -266,7 +266,7 @@ out:
 
 mk_code mk_agent_plan_run(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err)
 {
-    mk_plan_run_options options = {.mask = service->options.mask, .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
+    mk_plan_run_options options = {.mask = mk_service_mask(service, caller->user_only), .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
                                    .cancelled = caller->cancelled, .event = on_run_event, .event_ctx = (void *)(uintptr_t)caller};
     mk_plan_report report;
     mk_objects *objects = NULL;
@@ -296,7 +296,7 @@ out:
 
 mk_code mk_agent_info(mk_service *service, const mk_caller *caller, const char *version, mk_buf *out, mk_err *err)
 {
-    const mk_ask_options options = {.mask = service->options.mask};
+    const mk_ask_options options = {.mask = mk_service_mask(service, caller->user_only)};
     mk_str examples[MK_ASK_EXAMPLES];
     size_t count;
     mk_store *store;
@@ -311,7 +311,7 @@ mk_code mk_agent_info(mk_service *service, const mk_caller *caller, const char *
         mk_canon_string(out, examples[i]);
     }
     mk_buf_z(out, "],\"card\":");
-    MK_TRY(rc, mk_service_card(service, caller->arena, out, err));
+    MK_TRY(rc, mk_service_card(service, caller->user_only, caller->arena, out, err));
     mk_buf_c(out, '}');
     rc = mk_buf_done(out, err);
 out:

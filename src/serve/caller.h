@@ -11,6 +11,7 @@
 typedef struct mk_caller {
     mk_arena *arena;
     mk_str principal;
+    bool user_only;               /* sees entities of users only, whatever the server shows to others */
     const atomic_bool *cancelled; /* NULL: never */
     int64_t deadline_us;          /* in the system clock's time; 0: none */
     mk_ceilings ceilings;         /* of an operator's cost; members of 0: the default */

@@ -197,7 +197,7 @@ static mk_code put_card(mk_service *service, mk_store *store, sample *s, mk_buf 
     return mk_buf_done(out, s->err);
 }
 
-mk_code mk_service_card(mk_service *service, mk_arena *arena, mk_buf *out, mk_err *err)
+mk_code mk_service_card(mk_service *service, bool user_only, mk_arena *arena, mk_buf *out, mk_err *err)
 {
     const mk_arena_mark mark = mk_arena_save(arena);
     mk_store *store;
@@ -207,7 +207,7 @@ mk_code mk_service_card(mk_service *service, mk_arena *arena, mk_buf *out, mk_er
     if (s == NULL)
         return mk_fail_nomem(err);
     MK_TRY(rc, mk_service_store(service, &store, err));
-    MK_TRY(rc, mk_view_at(store, (mk_tt){MK_OPEN_END}, service->options.mask, &view, err));
+    MK_TRY(rc, mk_view_at(store, (mk_tt){MK_OPEN_END}, mk_service_mask(service, user_only), &view, err));
     s->view = view;
     s->arena = arena;
     s->err = err;

@@ -15,7 +15,7 @@ typedef mk_code agent_fn(mk_service *service, const mk_caller *caller, const mk_
 
 static mk_caller caller_of(mk_exchange *x)
 {
-    return (mk_caller){.arena = &x->arena, .principal = x->principal, .cancelled = &x->cancelled, .result_bytes = SIZE_MAX, .ctx = x};
+    return (mk_caller){.arena = &x->arena, .principal = x->principal, .user_only = x->user_only, .cancelled = &x->cancelled, .result_bytes = SIZE_MAX, .ctx = x};
 }
 
 static void on_progress(void *ctx, const char *what)

@@ -42,7 +42,7 @@ void mk_http__metrics(mk_exchange *x)
     for (; facts.route_count < mk_http_route_count && facts.route_count < MK_METRIC_ROUTES; facts.route_count++)
         paths[facts.route_count] = mk_http_routes[facts.route_count].path;
     if (http->options.service != NULL && mk_service_store(http->options.service, &store, &err) == MK_OK &&
-        mk_view_at(store, (mk_tt){MK_OPEN_END}, http->options.service->options.mask, &view, &err) == MK_OK) {
+        mk_view_at(store, (mk_tt){MK_OPEN_END}, mk_service_mask(http->options.service, x->user_only), &view, &err) == MK_OK) {
         mk_view_get_stats(view, &stats);
         mk_view_close(view);
         facts.has_store = true;
@@ -122,7 +122,7 @@ static void keep_result(mk_exchange *x, const mk_call_result *r, int64_t tt)
 static mk_code run_canonical(mk_exchange *x, const calling *c, int64_t deadline, mk_err *err)
 {
     mk_service *service = x->http->options.service;
-    const mk_call_options options = {.mask = service->options.mask, .ceilings = c->ceilings, .time_scale = service->options.time_scale,
+    const mk_call_options options = {.mask = mk_service_mask(service, x->user_only), .ceilings = c->ceilings, .time_scale = service->options.time_scale,
                                      .deadline_us = deadline, .cancelled = &x->cancelled};
     mk_call_result result;
     mk_view *view = NULL;
@@ -139,7 +139,7 @@ static mk_code run_canonical(mk_exchange *x, const calling *c, int64_t deadline,
     else
         mk_buf_z(&args, "{}");
     MK_TRY(rc, mk_service_store(service, &store, err));
-    MK_TRY(rc, mk_view_at(store, (mk_tt){MK_OPEN_END}, service->options.mask, &view, err));
+    MK_TRY(rc, mk_view_at(store, (mk_tt){MK_OPEN_END}, mk_service_mask(service, x->user_only), &view, err));
     MK_TRY(rc, mk_call_run(store, view, mk_str_of(c->op->name), mk_buf_view(&args), &options, &scratch, &result, err));
     MK_TRY(rc, mk_call_envelope(&result, true, &x->out, err));
     keep_result(x, &result, mk_view_effective_tt(view).us);
@@ -153,7 +153,7 @@ out:
 
 static mk_code run_wire(mk_exchange *x, const calling *c, int64_t deadline, mk_err *err)
 {
-    const mk_caller caller = {.arena = &x->arena, .principal = x->principal, .cancelled = &x->cancelled, .deadline_us = deadline,
+    const mk_caller caller = {.arena = &x->arena, .principal = x->principal, .user_only = x->user_only, .cancelled = &x->cancelled, .deadline_us = deadline,
                               .result_bytes = SIZE_MAX, .ceilings = c->ceilings};
     char whole[MK_RESULT_URI_MAX];
     return mk_serve_op(x->http->options.service, c->op, &caller, c->args, &x->out, whole, err);
@@ -178,7 +178,7 @@ static void run_call(mk_exchange *x)
 static bool is_quick(mk_exchange *x, const calling *c)
 {
     mk_service *service = x->http->options.service;
-    const mk_call_options options = {.mask = service->options.mask, .explain_only = true, .time_scale = service->options.time_scale};
+    const mk_call_options options = {.mask = mk_service_mask(service, x->user_only), .explain_only = true, .time_scale = service->options.time_scale};
     mk_call_result result;
     mk_store *store;
     mk_arena scratch;

@@ -143,6 +143,7 @@ static bool token_ok(mk_exchange *x)
         x->scopes |= MK_SCOPE_WRITE; /* loopback: whoever is on this machine */
         return true;
     }
+    x->user_only = true;
     if (x->route->open)
         return true;
     const bool bearer = given != NULL && strncasecmp(given, "Bearer ", 7) == 0 && mk_http__header_times(x, "Authorization") == 1;
@@ -150,6 +151,7 @@ static bool token_ok(mk_exchange *x)
     if (entry != NULL) {
         x->principal = entry->principal;
         x->scopes = entry->scopes;
+        x->user_only = (entry->scopes & MK_SCOPE_ADMIN) == 0;
         return true;
     }
     mk_http__header(x, "WWW-Authenticate", "Bearer realm=\"merkhet\"");

@@ -63,6 +63,7 @@ struct mk_exchange {
     mk_arena arena;
     mk_str principal;
     unsigned scopes;
+    bool user_only;             /* tokens are in force, and this one does not say admin */
     char request_id[65];
     int64_t begun_us;
     int client_fd;

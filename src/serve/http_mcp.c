@@ -399,6 +399,8 @@ static mk_code open_own(posting *p, bool assumed, mk_err *err)
 {
     const mk_code rc = mk_mcp_session_open(p->x->http->options.mcp, NULL, assumed, p->x->principal, &p->mcp, err);
     p->own = rc == MK_OK;
+    if (p->own && p->x->user_only)
+        mk_mcp_session_set_user_only(p->mcp);
     return rc;
 }
 
@@ -424,7 +426,7 @@ static bool find_session(posting *p)
         return false;
     }
     if (begins) {
-        if (mk_http__session_open(x->http, x->principal, &p->session, &err) == MK_OK) {
+        if (mk_http__session_open(x->http, x->principal, x->user_only, &p->session, &err) == MK_OK) {
             p->mcp = p->session->mcp;
             return true;
         }
@@ -435,7 +437,7 @@ static bool find_session(posting *p)
         rpc_error(x, 400, &p->message, RPC_INVALID, "Mcp-Session-Id is missing: begin with initialize, or describe the request in params._meta");
         return false;
     }
-    p->session = mk_http__session_find(x->http, id, x->principal);
+    p->session = mk_http__session_find(x->http, id, x->principal, x->user_only);
     if (p->session == NULL) {
         rpc_error(x, 404, &p->message, RPC_INVALID, "there is no such session, or it has ended: begin again with initialize");
         return false;
@@ -564,7 +566,7 @@ static void not_here(mk_exchange *x)
 static mk_http_session *named_session(mk_exchange *x)
 {
     const char *id = mk_http__header_of(x, "Mcp-Session-Id");
-    mk_http_session *session = id != NULL ? mk_http__session_find(x->http, id, x->principal) : NULL;
+    mk_http_session *session = id != NULL ? mk_http__session_find(x->http, id, x->principal, x->user_only) : NULL;
     if (session != NULL)
         return session;
     if (id == NULL)

@@ -302,7 +302,7 @@ static bool end_oldest(mk_http *http, int64_t before)
     return true;
 }
 
-mk_code mk_http__session_open(mk_http *http, mk_str principal, mk_http_session **out, mk_err *err)
+mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, mk_http_session **out, mk_err *err)
 {
     mk_http_session *s;
     mk_code rc;
@@ -330,6 +330,8 @@ mk_code mk_http__session_open(mk_http *http, mk_str principal, mk_http_session *
         free_session(s);
         return rc;
     }
+    if (user_only)
+        mk_mcp_session_set_user_only(s->mcp);
     pthread_mutex_lock(&http->mutex);
     s->next = http->sessions;
     http->sessions = s;
@@ -340,12 +342,12 @@ mk_code mk_http__session_open(mk_http *http, mk_str principal, mk_http_session *
     return MK_OK;
 }
 
-mk_http_session *mk_http__session_find(mk_http *http, const char *id, mk_str principal)
+mk_http_session *mk_http__session_find(mk_http *http, const char *id, mk_str principal, bool user_only)
 {
     mk_http_session *found = NULL;
     pthread_mutex_lock(&http->mutex);
     for (mk_http_session *s = http->sessions; s != NULL && found == NULL; s = s->next)
-        if (strcmp(s->id, id) == 0 && mk_str_eq(mk_mcp_session_principal(s->mcp), principal))
+        if (strcmp(s->id, id) == 0 && mk_str_eq(mk_mcp_session_principal(s->mcp), principal) && mk_mcp_session_is_user_only(s->mcp) == user_only)
             found = s;
     if (found != NULL)
         found->users++;

@@ -44,10 +44,10 @@ struct mk_http_session {
     size_t pending_count;
 };
 
-/* A new one, held. Errors: MK_E_NOMEM. The oldest idle one leaves when there are too many. */
-MK_CHECK mk_code mk_http__session_open(mk_http *http, mk_str principal, mk_http_session **out, mk_err *err);
-/* Held; NULL: there is none of that id, or it is another's. */
-mk_http_session *mk_http__session_find(mk_http *http, const char *id, mk_str principal);
+/* A new one, held. `user_only`: as of an exchange. Errors: MK_E_NOMEM. The oldest idle one leaves when there are too many. */
+MK_CHECK mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, mk_http_session **out, mk_err *err);
+/* Held; NULL: there is none of that id, or it is another's, or was begun by who may see more or less. */
+mk_http_session *mk_http__session_find(mk_http *http, const char *id, mk_str principal, bool user_only);
 void mk_http__session_release(mk_http_session *session);
 /* Nobody finds it any more; what runs is cancelled. */
 void mk_http__session_end(mk_http_session *session);

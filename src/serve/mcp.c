@@ -128,6 +128,8 @@ bool mk_mcp_is_revision(const char *text)
 }
 
 mk_str mk_mcp_session_principal(const mk_mcp_session *session) { return mk_str_of(session->principal); }
+void mk_mcp_session_set_user_only(mk_mcp_session *session) { session->user_only = true; }
+bool mk_mcp_session_is_user_only(const mk_mcp_session *session) { return session->user_only; }
 
 const char *mk_mcp_session_version(const mk_mcp_session *session)
 {

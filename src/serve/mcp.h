@@ -100,6 +100,9 @@ void mk_mcp_session_close(mk_mcp_session *session); /* NULL is fine; no call of 
 /* The negotiated revision as text, "" before the handshake. */
 const char *mk_mcp_session_version(const mk_mcp_session *session);
 mk_str mk_mcp_session_principal(const mk_mcp_session *session);
+/* Before its first message: its calls see entities of users only, whatever the server shows to others. */
+void mk_mcp_session_set_user_only(mk_mcp_session *session);
+bool mk_mcp_session_is_user_only(const mk_mcp_session *session);
 void mk_mcp_session_set_general(mk_mcp_session *session, mk_stream *general);
 
 /* ---- messages ---- */
@@ -156,6 +159,7 @@ void mk_mcp_error(mk_buf *out, mk_str id, int code, const char *message, const c
 mk_arena *mk_mcp_arena(mk_mcp_call *call);
 mk_mcp *mk_mcp_server(const mk_mcp_call *call); /* for mk_mcp_notify */
 mk_str mk_mcp_principal(const mk_mcp_call *call);
+bool mk_mcp_is_user_only(const mk_mcp_call *call);
 mk_str mk_mcp_request_id(const mk_mcp_call *call); /* JSON text */
 const atomic_bool *mk_mcp_cancelled(const mk_mcp_call *call);
 int64_t mk_mcp_deadline(const mk_mcp_call *call); /* in the clock's time */

@@ -43,6 +43,8 @@ mk_str mk_mcp_principal(const mk_mcp_call *call)
     return call->session != NULL ? mk_str_of(call->session->principal) : MK_STR("public");
 }
 
+bool mk_mcp_is_user_only(const mk_mcp_call *call) { return call->session == NULL || call->session->user_only; }
+
 mk_str mk_mcp_request_id(const mk_mcp_call *call) { return call->message->id; }
 
 const atomic_bool *mk_mcp_cancelled(const mk_mcp_call *call)

@@ -59,6 +59,7 @@ struct mk_mcp_session {
     pthread_cond_t changed;
     _Atomic mk_revision revision;
     bool assumed;
+    bool user_only;
     bool can_sample, can_elicit, can_roots;
     bool subscribed; /* to the uris below */
     char uris[8][256];

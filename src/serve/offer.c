@@ -155,7 +155,7 @@ static mk_code offer_read(void *ctx, mk_mcp_call *call, mk_str uri, mk_buf *out,
     if (manual)
         rc = read_manual(uri, rest, &text, err);
     else if (mk_str_eq(uri, MK_STR(MK_CARD_URI)))
-        rc = mk_service_card(service, mk_mcp_arena(call), &text, err);
+        rc = mk_service_card(service, mk_mcp_is_user_only(call), mk_mcp_arena(call), &text, err);
     else if (is_below(uri, "merkhet://result/", &rest))
         rc = read_kept(service, call, uri, "result", rest, &text, err);
     else if (is_below(uri, "merkhet://trace/", &rest))
@@ -291,7 +291,7 @@ static mk_str completed(const mk_json *row, mk_str value, const mk_json *rows)
 static mk_code complete_entity(mk_service *service, mk_mcp_call *call, mk_str value, mk_buf *out, size_t *shown,
                                size_t *total, mk_err *err)
 {
-    const mk_call_options options = {.mask = service->options.mask, .deadline_us = mk_mcp_deadline(call),
+    const mk_call_options options = {.mask = mk_service_mask(service, mk_mcp_is_user_only(call)), .deadline_us = mk_mcp_deadline(call),
                                      .cancelled = mk_mcp_cancelled(call)};
     mk_arena *arena = mk_mcp_arena(call);
     mk_call_result result;

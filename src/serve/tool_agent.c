@@ -48,7 +48,7 @@ typedef mk_code agent_fn(mk_service *service, const mk_caller *caller, const mk_
 
 static mk_code run(agent_fn *fn, mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
 {
-    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call),
+    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .user_only = mk_mcp_is_user_only(call), .cancelled = mk_mcp_cancelled(call),
                               .deadline_us = mk_mcp_deadline(call), .progress = on_progress, .choose = choose, .ctx = call};
     mk_buf text;
     mk_buf_init(&text, service->alloc);
@@ -83,7 +83,7 @@ mk_code mk_tool_verify_answer(mk_service *service, mk_mcp_call *call, const mk_j
 
 mk_code mk_tool_write(mk_service *service, mk_mcp_call *call, mk_write_verb verb, const mk_json *arguments, mk_buf *out, mk_err *err)
 {
-    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call)};
+    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .user_only = mk_mcp_is_user_only(call), .cancelled = mk_mcp_cancelled(call)};
     mk_buf text;
     mk_buf_init(&text, service->alloc);
     mk_code rc = mk_serve_facts(service, &caller, verb, arguments, mk_mcp_request_id(call), &text, err);

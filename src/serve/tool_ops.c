@@ -112,7 +112,7 @@ static mk_code read_time_format(served *s, mk_str text, mk_err *err)
 /* The payload of a result that was served, computed whole at its own belief time. */
 static mk_code recompute(served *s, const mk_kept *kept, const mk_json **payload, mk_err *err)
 {
-    mk_call_options options = {.mask = s->service->options.mask, .ceilings = s->service->options.ceilings,
+    mk_call_options options = {.mask = mk_service_mask(s->service, s->caller->user_only), .ceilings = s->service->options.ceilings,
                                .time_scale = s->service->options.time_scale, .row_budget = WHOLE_ROWS_MAX,
                                .deadline_us = s->caller->deadline_us, .cancelled = s->caller->cancelled};
     mk_call_result result;
@@ -228,7 +228,7 @@ static mk_code check_walk(served *s, const mk_json *filled, mk_err *err)
 
 static mk_code run_once(served *s, mk_err *err)
 {
-    const mk_call_options options = {.mask = s->service->options.mask, .ceilings = s->caller->ceilings,
+    const mk_call_options options = {.mask = mk_service_mask(s->service, s->caller->user_only), .ceilings = s->caller->ceilings,
                                      .time_scale = s->service->options.time_scale,
                                      .deadline_us = s->caller->deadline_us,
                                      .cancelled = s->caller->cancelled};
@@ -447,7 +447,7 @@ static mk_code pin(served *s, mk_err *err)
 {
     const mk_json *as_of = member(s->args, "as_of_tt");
     const bool past = as_of != NULL && as_of->kind == MK_JSON_INT && !as_of->b && as_of->i < MK_OPEN_END - 1;
-    const mk_code rc = mk_view_at(s->store, (mk_tt){MK_OPEN_END}, s->service->options.mask, &s->view, err);
+    const mk_code rc = mk_view_at(s->store, (mk_tt){MK_OPEN_END}, mk_service_mask(s->service, s->caller->user_only), &s->view, err);
     if (rc == MK_OK)
         s->wire.tt = past ? as_of->i : mk_view_effective_tt(s->view).us;
     return rc;
@@ -503,7 +503,7 @@ mk_code mk_serve_op(mk_service *service, const mk_operator *op, const mk_caller 
 mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call, const mk_json *arguments,
                        mk_buf *out, mk_err *err)
 {
-    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .cancelled = mk_mcp_cancelled(call),
+    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .user_only = mk_mcp_is_user_only(call), .cancelled = mk_mcp_cancelled(call),
                               .deadline_us = mk_mcp_deadline(call), .result_bytes = service->options.result_bytes,
                               .ceilings = service->options.ceilings};
     char full_result[MK_RESULT_URI_MAX];

@@ -35,7 +35,7 @@ static mk_code run_card(mk_service *service, mk_mcp_call *call, const mk_json *a
         return MK_E_SCHEMA;
     }
     mk_buf_init(&text, service->alloc);
-    rc = mk_service_card(service, mk_mcp_arena(call), &text, err);
+    rc = mk_service_card(service, mk_mcp_is_user_only(call), mk_mcp_arena(call), &text, err);
     if (rc == MK_OK) {
         mk_tool_put_result(out, call, mk_buf_view(&text));
         rc = mk_buf_done(out, err);
