@@ -30,11 +30,15 @@ static size_t first_sentence(const char *doc)
     return dot != NULL ? (size_t)(dot - doc) : strlen(doc) - (doc[0] != '\0' && doc[strlen(doc) - 1] == '.');
 }
 
+/* Every bound in words, but for what the doc says already: the list of tools has a budget of bytes. */
 static void put_bounds(mk_buf *text, const mk_arg *arg)
 {
     switch (arg->type) {
-    case MK_ARG_TIMESTAMP: mk_buf_z(text, "; ISO 8601 or microseconds"); break;
-    case MK_ARG_ANY: mk_buf_z(text, "; text that reads as a JSON literal (12, true, null, \"12\") is that value"); break;
+    case MK_ARG_TIMESTAMP:
+        if (arg->doc == NULL || strstr(arg->doc, "ISO 8601") == NULL)
+            mk_buf_z(text, "; ISO 8601 or microseconds");
+        break;
+    case MK_ARG_ANY: mk_buf_z(text, "; text that is a JSON literal (12, true, null, \"12\") is that value"); break;
     case MK_ARG_INTEGER:
         if (arg->max != INT64_MAX && !arg->any_size)
             mk_buf_printf(text, "; %lld to %lld", (long long)arg->min, (long long)arg->max);
@@ -46,7 +50,9 @@ static void put_bounds(mk_buf *text, const mk_arg *arg)
             mk_buf_printf(text, "; above %.15g, at most %.15g", arg->above, arg->upto);
         break;
     case MK_ARG_LIST:
-        if (arg->max != INT64_MAX)
+        if (arg->max != INT64_MAX && arg->min == 0)
+            mk_buf_printf(text, "; at most %lld items", (long long)arg->max);
+        else if (arg->max != INT64_MAX)
             mk_buf_printf(text, "; %lld to %lld items", (long long)arg->min, (long long)arg->max);
         break;
     default: break;

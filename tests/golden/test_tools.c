@@ -1,8 +1,8 @@
-/* test_tools.c — the operators as tools: every golden call over the protocol, and every schema walked.
+/* test_tools.c — the operators as tools: every golden call over the protocol.
  *
  * Goal: what a client gets over the wire is the reference's result: the same digest, the same codes of errors, text
- * and structured content the same object, within the budget of bytes; schemas stay in the subset that the big
- * clients accept. Source: serving spec, 2.4 to 2.7, 3.3, 3.4. */
+ * and structured content the same object, within the budget of bytes. Schemas are walked in
+ * tests/unit/test_tool_schemas.c. Source: serving spec, 2.4 to 2.7. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -327,75 +327,7 @@ static void test_tools__an_empty_page_says_where_it_looked(void **state)
     rig_close(&r);
 }
 
-/* ---- schemas ---- */
-
-static bool is_one_of(mk_str word, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (mk_str_eq(word, mk_str_of(*words)))
-            return true;
-    return false;
-}
-
-static void walk(const mk_json *node, int depth, const char *tool)
-{
-    static const char *const types[] = {"string", "integer", "number", "boolean", "array", "object", NULL};
-    static const char *const words[] = {"type", "properties", "required", "additionalProperties", "items", "enum", "minimum",
-                                        "maximum", "minItems", "maxItems", "default", "description", NULL};
-    assert_int_equal(node->kind, MK_JSON_OBJECT);
-    for (size_t i = 0; i < node->n; i++)
-        if (!is_one_of(node->members[i].key, words))
-            fail_msg("%s: the keyword %.*s is outside the subset", tool, MK_STR_ARG(node->members[i].key));
-    const mk_json *type = mk_json_get(node, "type");
-    assert_true(type != NULL && type->kind == MK_JSON_STRING && is_one_of(type->text, types));
-    const mk_json *values = mk_json_get(node, "enum");
-    assert_true(values == NULL || (mk_str_eq(type->text, MK_STR("string")) && values->n <= 30 && values->n > 0));
-    if (mk_str_eq(type->text, MK_STR("array")))
-        walk(mk_json_get(node, "items"), depth, tool);
-    if (!mk_str_eq(type->text, MK_STR("object")))
-        return;
-    const mk_json *properties = mk_json_get(node, "properties"), *closed = mk_json_get(node, "additionalProperties");
-    assert_true(depth <= 3);
-    assert_true(closed != NULL && closed->kind == MK_JSON_BOOL && !closed->b);
-    assert_true(properties->n <= 25 && (depth == 1 || properties->n > 0));
-    const mk_json *required = mk_json_get(node, "required");
-    assert_true(required == NULL || required->n > 0);
-    for (size_t i = 0; i < properties->n; i++) {
-        const mk_str name = properties->members[i].key;
-        assert_true(name.n <= 40 && !mk_str_eq(name, MK_STR("args")));
-        for (size_t k = 0; k < name.n; k++)
-            assert_true((name.p[k] >= 'a' && name.p[k] <= 'z') || name.p[k] == '_' || (k > 0 && name.p[k] >= '0' && name.p[k] <= '9'));
-        walk(&properties->members[i].value, depth + 1, tool);
-    }
-}
-
-static void test_tools__schemas_stay_in_what_all_clients_accept(void **state)
-{
-    rig r;
-    (void)state;
-    rig_open(&r, 0, 0);
-    mk_buf_clear(&r.request);
-    mk_buf_z(&r.request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
-    const mk_json *tools = mk_json_get(ask(&r), "tools");
-    size_t count;
-    (void)mk_operators(&count);
-    assert_int_equal(tools->n, count + 5); /* ask, describe_dataset, plan_check, plan_run, verify_answer */
-    print_message("tools/list: %zu tools in %zu bytes\n", tools->n, r.answer.n);
-    assert_true(r.answer.n <= 48 * 1024);
-    for (size_t i = 0; i < tools->n; i++) {
-        const mk_json *tool = &tools->items[i];
-        const mk_json *about = mk_json_get(tool, "description");
-        char name[80];
-        snprintf(name, sizeof name, "%.*s", MK_STR_ARG(mk_json_get(tool, "name")->text));
-        assert_true(about->text.n > 20 && about->text.n <= 500);
-        assert_non_null(mk_json_get(tool, "outputSchema"));
-        assert_true(mk_json_get(mk_json_get(tool, "annotations"), "readOnlyHint")->b);
-        walk(mk_json_get(tool, "inputSchema"), 1, name);
-        if (i > 0)
-            assert_true(mk_str_cmp(mk_json_get(&tools->items[i - 1], "name")->text, mk_json_get(tool, "name")->text) < 0);
-    }
-    rig_close(&r);
-}
+/* ---- questions, plans and answers ---- */
 
 /* What a client's own model says is rated like what ours says. */
 static void test_tools__an_answer_of_the_client_is_checked(void **state)
@@ -492,7 +424,6 @@ int main(void)
         cmocka_unit_test(test_tools__a_cursor_is_refused_where_it_does_not_belong),
         cmocka_unit_test(test_tools__a_reference_reads_the_whole_result),
         cmocka_unit_test(test_tools__an_empty_page_says_where_it_looked),
-        cmocka_unit_test(test_tools__schemas_stay_in_what_all_clients_accept),
         cmocka_unit_test(test_tools__an_answer_of_the_client_is_checked),
         cmocka_unit_test(test_tools__questions_and_plans),
         cmocka_unit_test(test_tools__a_store_that_is_not_there_is_named),
