@@ -1,5 +1,4 @@
 /* cmd_mcp.c — mcp: the Model Context Protocol over standard input and output. Layer: cli. */
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/mcp_config.h"
 #include "model/model.h"
 #include "serve/offer.h"
 #include "serve/stdio.h"
@@ -134,94 +134,6 @@ out:
     return rc;
 }
 
-/* ---- --print-config ---- */
-
-typedef enum config_shape { SHAPE_SERVERS, SHAPE_VSCODE, SHAPE_CODEX, SHAPE_ZED } config_shape;
-static const struct client {
-    const char *name;
-    config_shape shape;
-} clients[] = {
-    {"claude-desktop", SHAPE_SERVERS}, {"claude-code", SHAPE_SERVERS}, {"cursor", SHAPE_SERVERS},
-    {"windsurf", SHAPE_SERVERS},       {"gemini-cli", SHAPE_SERVERS},  {"lm-studio", SHAPE_SERVERS},
-    {"copilot-cli", SHAPE_SERVERS},    {"vscode", SHAPE_VSCODE},       {"codex", SHAPE_CODEX},
-    {"zed", SHAPE_ZED},
-};
-#define CLIENT_COUNT (sizeof clients / sizeof *clients)
-
-static mk_code find_client(const char *name, const struct client **out, mk_err *err)
-{
-    const char *names[CLIENT_COUNT + 1] = {NULL};
-    char all[200];
-    size_t n = 0;
-    for (size_t i = 0; i < CLIENT_COUNT; i++) {
-        names[i] = clients[i].name;
-        n += (size_t)snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", clients[i].name);
-        if (strcmp(name, clients[i].name) == 0) {
-            *out = &clients[i];
-            return MK_OK;
-        }
-    }
-    const char *near = mk_nearest(name, names);
-    mk_fail_usage(err, "there is no configuration for \"%s\"", name);
-    mk_err_hint(err, "%s%s%sthere are: %s", near ? "did you mean " : "", near ? near : "", near ? "? " : "", all);
-    return MK_E_INVALID_ARG;
-}
-
-/* A quoted string is the same in JSON and TOML. */
-static void put_args(mk_buf *out, const char *store)
-{
-    mk_buf_z(out, "[\"mcp\", \"--store\", ");
-    mk_canon_string(out, mk_str_of(store));
-    mk_buf_c(out, ']');
-}
-
-static void put_config(mk_buf *out, config_shape shape, const char *program, const char *store)
-{
-    if (shape == SHAPE_CODEX) {
-        mk_buf_z(out, "[mcp_servers.merkhet]\ncommand = ");
-        mk_canon_string(out, mk_str_of(program));
-        mk_buf_z(out, "\nargs = ");
-        put_args(out, store);
-        mk_buf_c(out, '\n');
-        return;
-    }
-    mk_buf_printf(out, "{\n  \"%s\": {\n    \"merkhet\": {\n",
-                  shape == SHAPE_VSCODE ? "servers" : shape == SHAPE_ZED ? "context_servers" : "mcpServers");
-    if (shape == SHAPE_VSCODE)
-        mk_buf_z(out, "      \"type\": \"stdio\",\n");
-    mk_buf_z(out, "      \"command\": ");
-    mk_canon_string(out, mk_str_of(program));
-    mk_buf_z(out, ",\n      \"args\": ");
-    put_args(out, store);
-    mk_buf_z(out, ",\n      \"env\": {}\n    }\n  }\n}\n");
-}
-
-/* Clients start the program from anywhere, so both paths are absolute; the store need not exist yet. */
-static mk_code print_config(mk_cli *cli, const char *name, mk_err *err)
-{
-    char program[PATH_MAX], store[PATH_MAX * 2], folder[PATH_MAX];
-    const struct client *client = NULL;
-    const char *dir = mk_cli__store_dir(cli);
-    mk_buf out;
-    mk_code rc;
-    mk_buf_init(&out, cli->alloc);
-    MK_TRY(rc, find_client(name, &client, err));
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (n <= 0 || getcwd(folder, sizeof folder) == NULL) {
-        rc = mk_fail(err, MK_E_STATE, "the program's own path cannot be found");
-        goto out;
-    }
-    program[n] = '\0';
-    if (realpath(dir, store) == NULL)
-        snprintf(store, sizeof store, "%s%s%s", dir[0] == '/' ? "" : folder, dir[0] == '/' ? "" : "/", dir);
-    put_config(&out, client->shape, program, store);
-    MK_TRY(rc, mk_buf_done(&out, err));
-    rc = mk_cli__put(cli, mk_buf_view(&out), err);
-out:
-    mk_buf_free(&out);
-    return rc;
-}
-
 /* ---- --check ---- */
 
 static void drop_message(mk_stream *self, mk_str message)
@@ -309,7 +221,9 @@ static mk_code run_mcp(mk_cli *cli, mk_err *err)
     mcp_serving m = {.cli = cli};
     const char *client = mk_options_value(&cli->options, "print-config");
     if (client != NULL)
-        return print_config(cli, client, err);
+        return mk_mcp_config(cli, client, mk_options_value(&cli->options, "http"), err);
+    if (mk_options_has(&cli->options, "http"))
+        return mk_fail_usage(err, "--http goes with --print-config");
     const mk_code rc = mk_options_has(&cli->options, "check") ? run_check(&m, err) : run_stdio(&m, err);
     mcp_close(&m);
     return rc;
@@ -317,6 +231,7 @@ static mk_code run_mcp(mk_cli *cli, mk_err *err)
 
 static const mk_option mcp_options[] = {
     {.name = "print-config", .value = "CLIENT", .doc = "the entry for a client's configuration, and end"},
+    {.name = "http", .value = "URL", .doc = "with --print-config: of a server that runs, merkhet serve, instead of a command"},
     {.name = "check", .doc = "ask the server a few questions, say what it answers, and end"},
     {.name = "tools", .value = "LIST", .doc = "only these tools or groups of tools, by commas"},
     {.name = "time-format", .value = "us|iso", .doc = "times in results, unless a call says; default us"},
@@ -335,7 +250,8 @@ const mk_command mk_commands_mcp[] = {
              "then tools answer with the command that makes it. CLIENT is one of claude-desktop,\n"
              "claude-code, cursor, windsurf, gemini-cli, lm-studio, copilot-cli, vscode, codex, zed.",
      .example = "merkhet init --store graph\nmerkhet mcp --store graph --check\n"
-                "merkhet mcp --store graph --print-config claude-desktop",
+                "merkhet mcp --store graph --print-config claude-desktop\n"
+                "merkhet mcp --print-config vscode --http http://127.0.0.1:8765/mcp",
      .options = mcp_options,
      .run = run_mcp},
     {0},
