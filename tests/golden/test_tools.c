@@ -300,8 +300,7 @@ static void test_tools__a_reference_reads_the_whole_result(void **state)
     assert_int_equal(mk_json_get(object, "value")->i, 3);
     assert_non_null(mk_json_get(mk_json_get(object, "completeness"), "value"));
     static const char *const bad[] = {"{\"fn\":\"count\",\"input_ref\":\"x\"}", "{\"fn\":\"count\",\"input_ref\":7}",
-                                      "{\"fn\":\"count\",\"input_ref\":\"0000000000000000000000000000000000000000000000000000"
-                                      "000000000000.rows\"}"};
+                                      "{\"fn\":\"count\",\"input_ref\":\"0000000000000000000000000000000000000000000000000000000000000000.rows\"}"};
     for (size_t i = 0; i < 3; i++)
         assert_true(is_error(call_tool(&r, "compute", mk_str_of(bad[i]))));
     rig_close(&r);

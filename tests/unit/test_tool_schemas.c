@@ -48,7 +48,7 @@ static void rig_close(rig *r)
 /* The entry of a tool; its text is in r->text until the next. */
 static const mk_json *entry_of(rig *r, const mk_tool *tool)
 {
-    mk_json *tree;
+    mk_json *tree = NULL;
     mk_err err;
     mk_buf_clear(&r->text);
     tool->entry(tool, &r->text);
