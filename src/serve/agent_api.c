@@ -96,13 +96,13 @@ static void on_ask_event(void *ctx, const mk_ask_event *event)
         caller->progress(caller->ctx, words[event->kind]);
 }
 
-static mk_code read_planner(const mk_service *service, const mk_json *arguments, mk_ask_options *options, mk_err *err)
+static mk_code read_planner(const mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_ask_options *options, mk_err *err)
 {
     static const char *const names[] = {"auto", "model", "offline"};
     static const mk_planner planners[] = {MK_PLANNER_AUTO, MK_PLANNER_MODEL, MK_PLANNER_OFFLINE};
     const mk_json *value = arguments != NULL ? mk_json_get(arguments, "planner") : NULL;
     options->planner = MK_PLANNER_AUTO;
-    options->model = service->options.model;
+    options->model = service->options.model != NULL ? service->options.model : caller->model;
     if (value == NULL || value->kind == MK_JSON_NULL || (value->kind == MK_JSON_STRING && value->text.n == 0))
         return MK_OK;
     for (int i = 0; i < 3; i++)
@@ -124,7 +124,7 @@ static mk_code read_asking(mk_service *service, const mk_caller *caller, const m
                                 .cancelled = caller->cancelled, .event = on_ask_event, .event_ctx = (void *)(uintptr_t)caller, .allowed = uids};
     MK_TRY(rc, mk_agent__text(arguments, "question", question, err));
     MK_TRY(rc, read_texts(arguments, "uids", uids, CITED_MAX, &options->allowed_count, err));
-    rc = read_planner(service, arguments, options, err);
+    rc = read_planner(service, caller, arguments, options, err);
 out:
     return rc;
 }

@@ -16,6 +16,7 @@ typedef struct mk_caller {
     int64_t deadline_us;          /* in the system clock's time; 0: none */
     mk_ceilings ceilings;         /* of an operator's cost; members of 0: the default */
     size_t result_bytes;          /* most text of an operator's result; SIZE_MAX: all of it */
+    struct mk_model *model;       /* the caller's own, to plan with; NULL: the server's, or none */
     /* What is done, as it is done; NULL: nobody wants to know. Any thread. */
     void (*progress)(void *ctx, const char *what);
     /* Which of several entities is meant, out of `candidates`; *chosen stays empty when it is not said. NULL: nobody can be

@@ -343,12 +343,21 @@ static bool names_prompt(const mk_json *ref)
     return false;
 }
 
+/* Handles are not completed: who has one has all of it. But they are no unknown reference. */
+static bool names_template(const mk_json *ref)
+{
+    static const char *const uris[] = {"merkhet://manual/{op}", "merkhet://result/{digest}", "merkhet://trace/{id}", "merkhet://answer/{id}"};
+    for (size_t i = 0; i < sizeof uris / sizeof *uris; i++)
+        if (text_is(ref, "uri", uris[i]))
+            return true;
+    return false;
+}
+
 static mk_code offer_complete(void *ctx, mk_mcp_call *call, const mk_json *ref, mk_str argument, mk_str value,
                               mk_buf *out, size_t *shown, size_t *total, mk_err *err)
 {
     const bool prompt = text_is(ref, "type", "ref/prompt") && names_prompt(ref);
-    const bool resource = text_is(ref, "type", "ref/resource") &&
-                          (text_is(ref, "uri", "merkhet://manual/{op}") || text_is(ref, "uri", "merkhet://result/{digest}"));
+    const bool resource = text_is(ref, "type", "ref/resource") && names_template(ref);
     if (!prompt && !resource)
         return mk_fail(err, MK_E_NOT_FOUND, "there is nothing to complete under this reference");
     if (resource && mk_str_eq(argument, MK_STR("op")))

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "serve/agent_api.h"
+#include "serve/sampling.h"
 #include "serve/tool.h"
 
 static void on_progress(void *ctx, const char *what)
@@ -48,8 +49,10 @@ typedef mk_code agent_fn(mk_service *service, const mk_caller *caller, const mk_
 
 static mk_code run(agent_fn *fn, mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
 {
+    mk_sampling sampling;
     const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .user_only = mk_mcp_is_user_only(call), .cancelled = mk_mcp_cancelled(call),
-                              .deadline_us = mk_mcp_deadline(call), .progress = on_progress, .choose = choose, .ctx = call};
+                              .deadline_us = mk_mcp_deadline(call), .model = mk_sampling_init(&sampling, call), .progress = on_progress,
+                              .choose = choose, .ctx = call};
     mk_buf text;
     mk_buf_init(&text, service->alloc);
     mk_code rc = fn(service, &caller, arguments, &text, err);
