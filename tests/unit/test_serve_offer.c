@@ -41,7 +41,7 @@ static void fill(const char *path)
     mk_store *store;
     mk_buf text;
     size_t count;
-    mk_op *ops;
+    mk_op *ops = NULL;
     mk_err err;
     mk_tt tt;
     mk_arena_init(&arena, &mk_alloc_default);
@@ -102,7 +102,7 @@ static int teardown(void **state)
 static const mk_json *say(rig *r, const char *method, const char *params)
 {
     mk_mcp_message message;
-    mk_json *tree;
+    mk_json *tree = NULL;
     mk_buf text;
     int status;
     mk_err err;
