@@ -52,7 +52,8 @@ static bool is_id_char(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
 }
 
-/* The client's own id when it is harmless, else one of ours. */
+/* The client's own id when it is harmless, else one of ours: a sequence mixed from a random start, so that nobody reads in his
+ * own how many there were. */
 static void name_request(mk_exchange *x)
 {
     const char *given = mk_http__header_of(x, "X-Request-Id");
@@ -61,7 +62,7 @@ static void name_request(mk_exchange *x)
         if (!is_id_char(given[i]))
             n = 65;
     if (n == 0 || n > 64)
-        snprintf(x->request_id, sizeof x->request_id, "%016llx", (unsigned long long)mk_entropy64());
+        snprintf(x->request_id, sizeof x->request_id, "%016llx", (unsigned long long)mk_mix64(x->http->id_seed + atomic_fetch_add_explicit(&x->http->id_count, 1, memory_order_relaxed)));
     else
         memcpy(x->request_id, given, n + 1);
 }
@@ -94,9 +95,10 @@ static const mk_http_route *find_route(mk_exchange *x)
 
 static mk_exchange *open_exchange(mk_http *http, struct MHD_Connection *connection, const char *url, const char *method)
 {
-    mk_exchange *x = mk_new0(http->alloc, sizeof *x);
+    mk_exchange *x = mk_new(http->alloc, sizeof *x);
     if (x == NULL)
         return NULL;
+    memset(x, 0, offsetof(mk_exchange, names)); /* headers are written before they are counted */
     const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     x->http = http;
     x->connection = connection;
@@ -460,6 +462,7 @@ mk_code mk_http_open(const mk_http_options *options, mk_http **out, mk_err *err)
     http->options = filled;
     http->alloc = filled.alloc;
     http->commented_us = mk_http__now();
+    http->id_seed = mk_entropy64();
     pthread_mutex_init(&http->mutex, NULL);
     pthread_cond_init(&http->queued, NULL);
     pthread_cond_init(&http->idle, NULL);

@@ -74,13 +74,13 @@ struct mk_exchange {
     unsigned status;
     mk_buf out;
     const char *type;
-    char names[MK_HTTP_HEADERS_MAX][40], values[MK_HTTP_HEADERS_MAX][MK_HTTP_HEADER_VALUE];
     size_t header_count;
     mk_str constant;            /* answered from static memory instead of `out` */
     mk_sse *stream;             /* the answer is a stream of events; the exchange holds a reference */
     void (*on_gone)(mk_exchange *x); /* called once when the client went away; may be NULL */
     atomic_bool told_gone;
     void *ctx; /* of the handler */
+    char names[MK_HTTP_HEADERS_MAX][40], values[MK_HTTP_HEADERS_MAX][MK_HTTP_HEADER_VALUE]; /* not zeroed: `header_count` are there */
 };
 
 /* ---- the server ---- */
@@ -91,6 +91,8 @@ struct mk_http {
     struct MHD_Daemon *daemon;
     uint16_t port;
     mk_metrics metrics;
+    uint64_t id_seed;
+    _Atomic uint64_t id_count; /* of requests without an id of their own */
 
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t queued, idle;
