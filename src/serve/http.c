@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -16,8 +15,9 @@
 #define HEAD_MAX ((size_t)40 << 10) /* of one connection's memory, which the head must fit into */
 #define IDLE_S 30
 #define GRACE_US INT64_C(1500000)
-#define LEFT_GRACE_US INT64_C(1000000) /* a client that closed its side only may still read */
+#define HEAD_US INT64_C(30000000)
 #define BODY_US INT64_C(60000000)
+#define BODY_GRACE_US INT64_C(5000000) /* in which one that is too slow is told so, when it reads */
 #define SESSION_US INT64_C(1800000000)
 
 int64_t mk_http__now(void)
@@ -52,7 +52,8 @@ static bool is_id_char(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
 }
 
-/* The client's own id when it is harmless, else one of ours. */
+/* The client's own id when it is harmless, else one of ours: a sequence mixed from a random start, so that nobody reads in his
+ * own how many there were. */
 static void name_request(mk_exchange *x)
 {
     const char *given = mk_http__header_of(x, "X-Request-Id");
@@ -61,7 +62,7 @@ static void name_request(mk_exchange *x)
         if (!is_id_char(given[i]))
             n = 65;
     if (n == 0 || n > 64)
-        snprintf(x->request_id, sizeof x->request_id, "%016llx", (unsigned long long)mk_entropy64());
+        snprintf(x->request_id, sizeof x->request_id, "%016llx", (unsigned long long)mk_mix64(x->http->id_seed + atomic_fetch_add_explicit(&x->http->id_count, 1, memory_order_relaxed)));
     else
         memcpy(x->request_id, given, n + 1);
 }
@@ -94,9 +95,10 @@ static const mk_http_route *find_route(mk_exchange *x)
 
 static mk_exchange *open_exchange(mk_http *http, struct MHD_Connection *connection, const char *url, const char *method)
 {
-    mk_exchange *x = mk_new0(http->alloc, sizeof *x);
+    mk_exchange *x = mk_new(http->alloc, sizeof *x);
     if (x == NULL)
         return NULL;
+    memset(x, 0, offsetof(mk_exchange, names)); /* headers are written before they are counted */
     const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     x->http = http;
     x->connection = connection;
@@ -284,6 +286,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     mk_exchange *x = *slot;
     (void)version;
     if (x == NULL) {
+        mk_http__connection_due(connection, http->options.body_us + BODY_GRACE_US);
         *slot = x = open_exchange(http, connection, url, method);
         if (x == NULL)
             return MHD_NO;
@@ -296,8 +299,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         *size = 0;
         return MHD_YES;
     }
-    if (!x->started && !x->refused) {
-        x->started = true;
+    if (!atomic_load(&x->started) && !x->refused) {
+        atomic_store(&x->started, true);
+        mk_http__connection_due(connection, 0);
         dispatch(x);
     }
     if (!atomic_load(&x->answered))
@@ -305,7 +309,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     return put_answer(x);
 }
 
-static void tell_gone(mk_exchange *x)
+void mk_http__tell_gone(mk_exchange *x)
 {
     if (x->on_gone != NULL && !atomic_exchange(&x->told_gone, true))
         x->on_gone(x);
@@ -313,10 +317,10 @@ static void tell_gone(mk_exchange *x)
 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode why)
 {
+    mk_http *http = cls;
     mk_exchange *x = *slot;
-    (void)cls;
-    (void)connection;
     (void)why;
+    mk_http__connection_due(connection, http->options.head_us);
     if (x == NULL)
         return;
     *slot = NULL;
@@ -325,75 +329,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
     atomic_store(&x->cancelled, true);
     if (x->stream != NULL)
         mk_sse__lost(x->stream);
-    tell_gone(x);
+    mk_http__tell_gone(x);
     mk_http__release(x);
-}
-
-/* ---- watching ---- */
-
-#define GONE_AT_ONCE 64
-
-/* A connection that sleeps is not read, so whether its client is still there has to be looked at. */
-static void watch_clients(mk_http *http, int64_t now)
-{
-    mk_exchange *gone[GONE_AT_ONCE];
-    size_t count = 0;
-    pthread_mutex_lock(&http->mutex);
-    for (mk_exchange *x = http->exchanges; x != NULL && count < GONE_AT_ONCE; x = x->next) {
-        struct pollfd fd = {.fd = x->client_fd, .events = POLLRDHUP};
-        if (!(x->suspended || x->stream != NULL) || x->client_fd < 0 || poll(&fd, 1, 0) <= 0)
-            continue;
-        if (x->left_us == 0)
-            x->left_us = now;
-        if ((fd.revents & (POLLHUP | POLLERR)) != 0 || now - x->left_us > LEFT_GRACE_US)
-            gone[count++] = mk_http__hold(x);
-    }
-    pthread_mutex_unlock(&http->mutex);
-    for (size_t i = 0; i < count; i++) { /* outside, since what is told may take other locks */
-        atomic_store(&gone[i]->cancelled, true);
-        tell_gone(gone[i]);
-        if (gone[i]->stream != NULL)
-            mk_sse__abandon(gone[i]->stream);
-        mk_http__release(gone[i]);
-    }
-}
-
-static void see_commits(mk_http *http)
-{
-    mk_service *service = http->options.service;
-    mk_store *store;
-    mk_err err;
-    if (service == NULL || !mk_service_changed(service) || mk_service_store(service, &store, &err) != MK_OK)
-        return;
-    const int64_t tt = mk_store_last_tt(store).us;
-    char data[64], id[32];
-    const int n = snprintf(data, sizeof data, "{\"tt\":%lld}", (long long)tt);
-    snprintf(id, sizeof id, "%lld", (long long)tt);
-    pthread_mutex_lock(&http->mutex);
-    if (http->commit_count == sizeof http->commits / sizeof *http->commits)
-        memmove(http->commits, http->commits + 1, --http->commit_count * sizeof *http->commits);
-    http->commits[http->commit_count++] = tt;
-    for (mk_exchange *x = http->exchanges; x != NULL; x = x->next)
-        if (x->stream != NULL && x->route != NULL && x->route->run == mk_http__events)
-            mk_sse_event(x->stream, id, "commit", (mk_str){data, (size_t)n});
-    pthread_mutex_unlock(&http->mutex);
-    mk_mcp_notify(http->options.mcp, MK_RESOURCE_UPDATED, "merkhet://dataset/card");
-}
-
-void mk_http_tick(mk_http *http)
-{
-    const int64_t now = mk_http__now();
-    see_commits(http);
-    watch_clients(http, now);
-    mk_mcp_beat(http->options.mcp);
-    if (now - http->commented_us > INT64_C(15000000)) {
-        http->commented_us = now;
-        mk_sse__comment_all(http);
-    }
-    if (now - http->ticked_us > INT64_C(1000000)) {
-        http->ticked_us = now;
-        mk_http__sessions_tick(http, now);
-    }
 }
 
 /* ---- opening ---- */
@@ -424,7 +361,8 @@ static mk_code start_daemon(mk_http *http, mk_err *err)
     http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_THREAD_POOL_SIZE,
                                     o->threads, MHD_OPTION_CONNECTION_LIMIT, o->connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
                                     o->per_client_max, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX,
-                                    MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                    MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+                                    mk_http__on_connection, http, MHD_OPTION_STRICT_FOR_CLIENT, 1,
                                     MHD_OPTION_LISTEN_BACKLOG_SIZE, 512, MHD_OPTION_END);
     freeaddrinfo(address);
     if (http->daemon == NULL)
@@ -442,6 +380,7 @@ static void fill_options(mk_http_options *o)
     if (o->threads == 0) o->threads = cores < 2 ? 2 : cores > 4 ? 4 : (unsigned)cores;
     if (o->connections_max == 0) o->connections_max = 1024;
     if (o->per_client_max == 0) o->per_client_max = 256;
+    if (o->head_us == 0) o->head_us = HEAD_US;
     if (o->body_us == 0) o->body_us = BODY_US;
     if (o->session_us == 0) o->session_us = SESSION_US;
     if (o->version == NULL) o->version = "";
@@ -460,6 +399,7 @@ mk_code mk_http_open(const mk_http_options *options, mk_http **out, mk_err *err)
     http->options = filled;
     http->alloc = filled.alloc;
     http->commented_us = mk_http__now();
+    http->id_seed = mk_entropy64();
     pthread_mutex_init(&http->mutex, NULL);
     pthread_cond_init(&http->queued, NULL);
     pthread_cond_init(&http->idle, NULL);

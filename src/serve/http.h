@@ -27,6 +27,7 @@ typedef struct mk_http_options {
     unsigned threads;         /* that read and write; 0: as many as processors, at most 4 */
     unsigned connections_max; /* 0: 1,024 */
     unsigned per_client_max;  /* connections from one address; 0: 256 */
+    int64_t head_us;          /* how long a head may take, and a connection be idle; 0: 30 s */
     int64_t body_us;          /* how long a body may take; 0: 60 s */
     int64_t session_us;       /* how long a session may be idle; 0: 30 min */
     /* One line without a line break for each request, when not NULL. Any thread. */

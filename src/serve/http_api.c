@@ -302,20 +302,21 @@ void mk_http__events(mk_exchange *x)
         mk_http__refuse(x, 422, MK_E_INVALID_ARG, "Last-Event-ID is no transaction time");
         return;
     }
-    x->stream = mk_sse_open(http);
-    if (x->stream == NULL) {
+    mk_sse *sse = mk_sse_open(http);
+    if (sse == NULL) {
         mk_http__refuse(x, 500, MK_E_NOMEM, "out of memory");
         return;
     }
-    mk_sse_raw(x->stream, ": commits\n\n"); /* so that headers are sent at once */
+    mk_sse_raw(sse, ": commits\n\n"); /* so that headers are sent at once */
     pthread_mutex_lock(&http->mutex);
     for (size_t i = 0; i < http->commit_count; i++) {
         char id[32], data[64];
         const int n = snprintf(data, sizeof data, "{\"tt\":%lld}", (long long)http->commits[i]);
         snprintf(id, sizeof id, "%lld", (long long)http->commits[i]);
         if (http->commits[i] > since)
-            mk_sse_event(x->stream, id, "commit", (mk_str){data, (size_t)n});
+            mk_sse_event(sse, id, "commit", (mk_str){data, (size_t)n});
     }
+    x->stream = sse; /* from now on commits are sent to it: none twice, and none is missed */
     pthread_mutex_unlock(&http->mutex);
     mk_http__cors(x);
     mk_http__send(x, 200, EVENTS);

@@ -19,6 +19,7 @@
 
 typedef struct mk_exchange mk_exchange;
 typedef struct mk_sse mk_sse;
+typedef struct mk_connection mk_connection;
 typedef struct mk_http_session mk_http_session;
 
 /* ---- routes ---- */
@@ -59,7 +60,8 @@ struct mk_exchange {
     mk_buf body;
     bool refused;               /* an answer stands already; the body is read and dropped */
     mk_http_handler *job;       /* what a worker does */
-    bool suspended, started;
+    bool suspended;
+    atomic_bool started;        /* the body is there; until then it is awaited */
     mk_arena arena;
     mk_str principal;
     unsigned scopes;
@@ -75,13 +77,13 @@ struct mk_exchange {
     unsigned status;
     mk_buf out;
     const char *type;
-    char names[MK_HTTP_HEADERS_MAX][40], values[MK_HTTP_HEADERS_MAX][MK_HTTP_HEADER_VALUE];
     size_t header_count;
     mk_str constant;            /* answered from static memory instead of `out` */
-    mk_sse *stream;             /* the answer is a stream of events; the exchange holds a reference */
+    _Atomic(mk_sse *) stream;   /* the answer is a stream of events; the exchange holds a reference */
     void (*on_gone)(mk_exchange *x); /* called once when the client went away; may be NULL */
     atomic_bool told_gone;
     void *ctx; /* of the handler */
+    char names[MK_HTTP_HEADERS_MAX][40], values[MK_HTTP_HEADERS_MAX][MK_HTTP_HEADER_VALUE]; /* not zeroed: `header_count` are there */
 };
 
 /* ---- the server ---- */
@@ -92,10 +94,13 @@ struct mk_http {
     struct MHD_Daemon *daemon;
     uint16_t port;
     mk_metrics metrics;
+    uint64_t id_seed;
+    _Atomic uint64_t id_count; /* of requests without an id of their own */
 
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t queued, idle;
     mk_exchange *exchanges; /* all */
+    mk_connection *connections;
     mk_exchange *first, *last;
     size_t waiting, running, listeners;
     bool stopping;
@@ -118,6 +123,15 @@ void mk_http__release(mk_exchange *x);
 bool mk_http__hand_over(mk_exchange *x, mk_http_handler *job);
 /* The answer stands: wakes the connection when it sleeps. Any thread; once. */
 void mk_http__answered(mk_exchange *x);
+
+/* ---- watching (http_watch.c) ---- */
+
+/* Called once when a connection begins and once when it ends. */
+void mk_http__on_connection(void *cls, struct MHD_Connection *connection, void **slot, enum MHD_ConnectionNotificationCode what);
+/* Whatever the client is to send must be there within so long, or the connection ends; 0: nothing is awaited. */
+void mk_http__connection_due(struct MHD_Connection *connection, int64_t us);
+/* Calls x->on_gone, once. */
+void mk_http__tell_gone(mk_exchange *x);
 
 /* ---- answers (http_answer.c) ---- */
 

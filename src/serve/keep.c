@@ -1,7 +1,10 @@
 /* keep.c — the table of what was served. See keep.h. Layer: serve.
  *
- * 256 entries are searched one by one: comparing a few words each costs less than the lock around it. */
+ * A few hundred entries are searched one by one, but by what stands densely beside them: a hash of the key, and when each was used
+ * last. Reading those of all entries costs less than the lock around it; the texts are looked at only when a hash fits. */
 #include "serve/keep.h"
+
+#include "base/hash.h"
 
 #include <pthread.h>
 
@@ -9,16 +12,25 @@ typedef struct entry {
     mk_kept what; /* texts live in `block`; p NULL in kind: free */
     void *block;
     size_t size;
-    uint64_t used; /* when last */
 } entry;
 
 struct mk_keep {
     const mk_alloc *alloc;
     pthread_mutex_t mutex;
     size_t entries_max, bytes_max, bytes;
-    uint64_t clock;
+    uint64_t clock, seed;
     entry *entries;
+    /* of each entry: of its key, and when it was used last; both 0 when it is free */
+    uint64_t *hashes, *used;
 };
+
+static void free_table(mk_keep *keep)
+{
+    mk_free(keep->alloc, keep->entries, keep->entries_max * sizeof *keep->entries);
+    mk_free(keep->alloc, keep->hashes, keep->entries_max * sizeof *keep->hashes);
+    mk_free(keep->alloc, keep->used, keep->entries_max * sizeof *keep->used);
+    mk_free(keep->alloc, keep, sizeof *keep);
+}
 
 mk_code mk_keep_open(const mk_alloc *alloc, size_t entries_max, size_t bytes_max, mk_keep **out, mk_err *err)
 {
@@ -26,25 +38,30 @@ mk_code mk_keep_open(const mk_alloc *alloc, size_t entries_max, size_t bytes_max
     *out = NULL;
     if (keep == NULL)
         return mk_fail_nomem(err);
-    keep->entries = mk_new0(alloc, entries_max * sizeof *keep->entries);
-    if (keep->entries == NULL) {
-        mk_free(alloc, keep, sizeof *keep);
-        return mk_fail_nomem(err);
-    }
     keep->alloc = alloc;
     keep->entries_max = entries_max;
     keep->bytes_max = bytes_max;
+    keep->seed = mk_entropy64();
+    keep->entries = mk_new0(alloc, entries_max * sizeof *keep->entries);
+    keep->hashes = mk_new0(alloc, entries_max * sizeof *keep->hashes);
+    keep->used = mk_new0(alloc, entries_max * sizeof *keep->used);
+    if (keep->entries == NULL || keep->hashes == NULL || keep->used == NULL) {
+        free_table(keep);
+        return mk_fail_nomem(err);
+    }
     pthread_mutex_init(&keep->mutex, NULL);
     *out = keep;
     return MK_OK;
 }
 
-static void drop(mk_keep *keep, entry *e)
+static void drop(mk_keep *keep, size_t i)
 {
+    entry *e = &keep->entries[i];
     if (e->block == NULL)
         return;
     mk_free(keep->alloc, e->block, e->size);
     keep->bytes -= e->size;
+    keep->hashes[i] = keep->used[i] = 0;
     *e = (entry){0};
 }
 
@@ -53,37 +70,44 @@ void mk_keep_close(mk_keep *keep)
     if (keep == NULL)
         return;
     for (size_t i = 0; i < keep->entries_max; i++)
-        drop(keep, &keep->entries[i]);
+        drop(keep, i);
     pthread_mutex_destroy(&keep->mutex);
-    mk_free(keep->alloc, keep->entries, keep->entries_max * sizeof *keep->entries);
-    mk_free(keep->alloc, keep, sizeof *keep);
+    free_table(keep);
 }
 
-static entry *find(const mk_keep *keep, mk_str kind, mk_str id, mk_str principal)
+#define NOT_THERE SIZE_MAX
+
+/* Never 0, which is a free entry's. */
+static uint64_t hash_key(const mk_keep *keep, mk_str kind, mk_str id, mk_str principal)
+{
+    const uint64_t h = mk_hash64(id.p, id.n, mk_hash64(principal.p, principal.n, mk_hash64(kind.p, kind.n, keep->seed)));
+    return h != 0 ? h : 1;
+}
+
+static size_t find(const mk_keep *keep, uint64_t hash, mk_str kind, mk_str id, mk_str principal)
 {
     for (size_t i = 0; i < keep->entries_max; i++) {
-        entry *e = &keep->entries[i];
-        if (e->block != NULL && mk_str_eq(e->what.id, id) && mk_str_eq(e->what.kind, kind) &&
-            mk_str_eq(e->what.principal, principal))
-            return e;
+        const mk_kept *what = &keep->entries[i].what;
+        if (keep->hashes[i] == hash && mk_str_eq(what->id, id) && mk_str_eq(what->kind, kind) && mk_str_eq(what->principal, principal))
+            return i;
     }
-    return NULL;
+    return NOT_THERE;
 }
 
 /* A free entry, made by letting the least recently used leave until there is room for `size` more bytes. */
-static entry *make_room(mk_keep *keep, size_t size)
+static size_t make_room(mk_keep *keep, size_t size)
 {
     for (;;) {
-        entry *oldest = NULL, *empty = NULL;
-        for (size_t i = 0; i < keep->entries_max; i++) {
-            entry *e = &keep->entries[i];
-            if (e->block == NULL)
-                empty = e;
-            else if (oldest == NULL || e->used < oldest->used)
-                oldest = e;
-        }
-        if (empty != NULL && keep->bytes + size <= keep->bytes_max)
-            return empty;
+        size_t oldest = 0; /* a free one counts as used before all */
+        for (size_t i = 1; i < keep->entries_max; i++)
+            if (keep->used[i] < keep->used[oldest])
+                oldest = i;
+        if (keep->used[oldest] == 0 && keep->bytes + size <= keep->bytes_max)
+            return oldest;
+        if (keep->used[oldest] == 0) /* there are free ones, but bytes are short: the oldest of the others */
+            for (size_t i = 0; i < keep->entries_max; i++)
+                if (keep->used[i] != 0 && (keep->used[oldest] == 0 || keep->used[i] < keep->used[oldest]))
+                    oldest = i;
         drop(keep, oldest);
     }
 }
@@ -116,16 +140,18 @@ void mk_keep_put(mk_keep *keep, const mk_kept *what)
                         what->args.n + what->gaps.n + 1;
     if (size > keep->bytes_max)
         return;
+    const uint64_t hash = hash_key(keep, what->kind, what->id, what->principal);
     pthread_mutex_lock(&keep->mutex);
-    entry *e = find(keep, what->kind, what->id, what->principal);
-    char *block = e == NULL ? mk_new(keep->alloc, size) : NULL;
-    if (e == NULL && block != NULL) {
-        e = make_room(keep, size);
-        fill(e, block, size, what);
+    size_t i = find(keep, hash, what->kind, what->id, what->principal);
+    char *block = i == NOT_THERE ? mk_new(keep->alloc, size) : NULL;
+    if (block != NULL) {
+        i = make_room(keep, size);
+        fill(&keep->entries[i], block, size, what);
+        keep->hashes[i] = hash;
         keep->bytes += size;
     }
-    if (e != NULL)
-        e->used = ++keep->clock;
+    if (i != NOT_THERE)
+        keep->used[i] = ++keep->clock;
     pthread_mutex_unlock(&keep->mutex);
 }
 
@@ -145,11 +171,12 @@ mk_code mk_keep_get(mk_keep *keep, mk_str kind, mk_str id, mk_str principal, mk_
                     mk_err *err)
 {
     mk_code rc;
+    const uint64_t hash = hash_key(keep, kind, id, principal);
     pthread_mutex_lock(&keep->mutex);
-    entry *e = find(keep, kind, id, principal);
-    if (e != NULL) {
-        e->used = ++keep->clock;
-        rc = copy_out(arena, &e->what, out, err);
+    const size_t i = find(keep, hash, kind, id, principal);
+    if (i != NOT_THERE) {
+        keep->used[i] = ++keep->clock;
+        rc = copy_out(arena, &keep->entries[i].what, out, err);
     } else {
         rc = mk_fail(err, MK_E_NOT_FOUND, "no %.*s \"%.*s\" is kept", MK_STR_ARG(kind),
                      (int)(id.n > 80 ? 80 : id.n), id.p);
@@ -169,17 +196,15 @@ mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *are
         return mk_fail_nomem(err);
     pthread_mutex_lock(&keep->mutex);
     for (;;) { /* by age; the table is small */
-        const entry *next = NULL;
-        for (size_t i = 0; i < keep->entries_max; i++) {
-            const entry *e = &keep->entries[i];
-            if (e->block != NULL && e->used < below && (next == NULL || e->used > next->used) && mk_str_eq(e->what.kind, kind) &&
-                mk_str_eq(e->what.principal, principal))
-                next = e;
-        }
-        if (next == NULL)
+        size_t next = NOT_THERE;
+        for (size_t i = 0; i < keep->entries_max; i++)
+            if (keep->used[i] != 0 && keep->used[i] < below && (next == NOT_THERE || keep->used[i] > keep->used[next]) &&
+                mk_str_eq(keep->entries[i].what.kind, kind) && mk_str_eq(keep->entries[i].what.principal, principal))
+                next = i;
+        if (next == NOT_THERE)
             break;
-        below = next->used;
-        MK_TRY(rc, copy_out(arena, &next->what, &(*out)[(*count)++], err));
+        below = keep->used[next];
+        MK_TRY(rc, copy_out(arena, &keep->entries[next].what, &(*out)[(*count)++], err));
     }
 out:
     pthread_mutex_unlock(&keep->mutex);
