@@ -53,8 +53,6 @@ static void prefetch_row(const list_walk *w, uint32_t row)
     mk_col_prefetch(s->vt_e, row);
     mk_col_prefetch(w->side == 0 ? s->b : s->a, row);
     mk_col_prefetch(s->rel, row);
-    if (s->ends != NULL)
-        __builtin_prefetch((const void *)&s->ends->seq[row]);
 }
 
 /* Whether the row's span can hold one that passes, by its ends. */

@@ -44,7 +44,11 @@ static inline bool mk_scan__visible(const mk_scan *s, uint32_t row)
         return false;
     if (s->seq_s != NULL && mk_col_u32(s->seq_s, row) > s->seq)
         return false;
-    return s->ends == NULL ||
+    if (s->ends == NULL)
+        return true;
+    /* Few rows ever end. The masks of all spans stay in the cache, the rows' own numbers do not. */
+    const uint32_t mask = mk_ends_in_span(s->ends, s->segment->rows, row / MK_SPAN_ROWS);
+    return !(mask >> (row % MK_SPAN_ROWS / MK_SPAN_GROUP) & 1) ||
            atomic_load_explicit(&s->ends->seq[row], memory_order_relaxed) > s->seq;
 }
 
