@@ -207,6 +207,41 @@ void mk_col_read_u32(const mk_col *col, uint32_t from, uint32_t count, uint32_t 
 #undef LOAD
 }
 
+#define PICK(type, value)                                                                          \
+    for (uint32_t i = 0; i < count; i++)                                                           \
+    values[i] = (value)(base + factor * ((const type *)col->data)[rows[i]])
+
+void mk_col_pick(const mk_col *col, const uint32_t *rows, uint32_t count, int64_t *values)
+{
+    const uint64_t base = col->base, factor = col->factor;
+    switch (col->width) {
+    case 0:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = (int64_t)(base + col->step * rows[i]);
+        break;
+    case 1: PICK(uint8_t, int64_t); break;
+    case 2: PICK(uint16_t, int64_t); break;
+    case 4: PICK(uint32_t, int64_t); break;
+    default: PICK(uint64_t, int64_t); break;
+    }
+}
+
+void mk_col_pick_u32(const mk_col *col, const uint32_t *rows, uint32_t count, uint32_t *values)
+{
+    const uint64_t base = col->base, factor = col->factor;
+    switch (col->width) {
+    case 0:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = (uint32_t)(base + col->step * rows[i]);
+        break;
+    case 1: PICK(uint8_t, uint32_t); break;
+    case 2: PICK(uint16_t, uint32_t); break;
+    case 4: PICK(uint32_t, uint32_t); break;
+    default: PICK(uint64_t, uint32_t); break;
+    }
+}
+#undef PICK
+
 void mk_col_flag_above(const mk_col *col, uint32_t from, uint32_t count, uint32_t v, bool upto,
                        uint8_t *flags)
 {
