@@ -475,23 +475,20 @@ out:
 
 /* ---- all of it ---- */
 
-/* Moves `limit` on to the first event that starts more than delta after `start`. That is about one event
- * further each time, but nobody can foretell when it is, so four are compared at once without a branch: as
- * they ascend, as many are inside as compare so. Starts lie in the window, which is in 0 to 2^62. */
-static inline uint32_t next_limit(const int64_t *t, uint32_t count, uint32_t limit, int64_t start,
-                                  int64_t delta)
+/* Event `at` waits for its limit; `limit` is the first place not known to be inside it. */
+typedef struct lane {
+    uint32_t at, limit;
+} lane;
+
+/* One step of a merge of the starts with the starts less delta: either the event at `limit` is inside, or it is
+ * where the limit lies. Nobody can foretell which, so both are done and one counts. Starts lie in the window,
+ * which is in 0 to 2^62. */
+static inline void lane_step(lane *l, const int64_t *t, uint32_t *limits, int64_t delta)
 {
-    for (; limit + 4 <= count; limit += 4) {
-        const int64_t *next = t + limit;
-        const uint32_t inside =
-            (uint32_t)(next[0] - start <= delta) + (uint32_t)(next[1] - start <= delta) +
-            (uint32_t)(next[2] - start <= delta) + (uint32_t)(next[3] - start <= delta);
-        if (inside < 4)
-            return limit + inside;
-    }
-    while (limit < count && t[limit] - start <= delta)
-        limit++;
-    return limit;
+    const uint32_t inside = t[l->limit] - t[l->at] <= delta;
+    limits[l->at] = l->limit;
+    l->limit += inside;
+    l->at += !inside;
 }
 
 #define LANES 4u /* stretches worked on in turn: each step waits for what the one before it has read */
@@ -500,16 +497,30 @@ static void set_limits(mk_motif_events *events, int64_t delta)
 {
     const int64_t *t = events->vt_s;
     uint32_t *restrict limits = events->limit;
-    const uint32_t count = events->count, lane = count / LANES;
-    uint32_t limit[LANES] = {0};
+    const uint32_t count = events->count, length = count / LANES;
+    lane lanes[LANES];
     for (uint32_t l = 0; l < LANES; l++)
-        limit[l] = l * lane; /* an event is inside its own limit */
-    for (uint32_t i = 0; i < lane; i++)
-        for (uint32_t l = 0; l < LANES; l++)
-            limits[l * lane + i] = limit[l] =
-                next_limit(t, count, limit[l], t[l * lane + i], delta);
-    for (uint32_t i = lane * LANES; i < count; i++)
-        limits[i] = limit[LANES - 1] = next_limit(t, count, limit[LANES - 1], t[i], delta);
+        lanes[l] = (lane){l * length, l * length}; /* an event is inside its own limit */
+    /* A step moves a lane on by one place, so none can end before so many are done. What is inside for an event
+     * is inside for all between the two, so no lane's limit passes that of the last. */
+    for (bool going = length > 0; going;) {
+        uint32_t steps = count - lanes[LANES - 1].limit;
+        for (uint32_t l = 0; l < LANES; l++) {
+            const uint32_t left = (l + 1) * length - lanes[l].at;
+            steps = left < steps ? left : steps;
+        }
+        for (uint32_t s = 0; s < steps; s++)
+            for (uint32_t l = 0; l < LANES; l++)
+                lane_step(&lanes[l], t, limits, delta);
+        going = steps > 0;
+    }
+    for (uint32_t l = 0; l < LANES; l++) {
+        const uint32_t end = l + 1 < LANES ? (l + 1) * length : count;
+        while (lanes[l].at < end && lanes[l].limit < count)
+            lane_step(&lanes[l], t, limits, delta);
+        for (; lanes[l].at < end; lanes[l].at++)
+            limits[lanes[l].at] = count;
+    }
 }
 
 mk_code mk_motif_gather(mk_view *view, mk_arena *arena, const mk_motif_args *args, bool listed,
