@@ -269,11 +269,24 @@ static void deal_edges(const mk_motif_lists *by_other, uint32_t nodes, const uin
         }
 }
 
+/* Where the lists of edges into each node begin, for cycles, which need no more of them; otherwise the lists. */
+static mk_code incoming(counting *c, bool cycles, mk_motif_lists *in, mk_err *err)
+{
+    const mk_motif_events *events = c->events;
+    if (!cycles)
+        return mk_motif__lists(events, events->dst, events->src, c->arena, in, err);
+    uint32_t *at = list_starts(events, events->dst, c->arena);
+    if (at == NULL)
+        return mk_fail_nomem(err);
+    *in = (mk_motif_lists){.at = at + 1};
+    return MK_OK;
+}
+
 static mk_code group_edges(counting *c, const walks *w, closings *out, mk_err *err)
 {
     const mk_motif_events *events = c->events;
     mk_motif_lists in = {0};
-    const mk_code rc = mk_motif__lists(events, events->dst, events->src, c->arena, &in, err);
+    const mk_code rc = incoming(c, out->cycles, &in, err);
     out->edges = mk_motif__get(c->arena, events->count, sizeof *out->edges);
     out->runs = mk_motif__get(c->arena, events->nodes, sizeof *out->runs);
     out->stretches = mk_motif__get(c->arena, events->nodes, sizeof *out->stretches);

@@ -1,15 +1,14 @@
 /* motif_events.c — the events of a window in their total order. Layer: op.
  *
- * Without a filter the view's stream gives blocks of columns in time order, which are taken over as they
- * are. With one, the lists of the named nodes are read and sorted, unless so many are named that the
- * stream is cheaper. Either way events at one time then stand in no order, and are sorted by (eid, vid)
- * as far as anyone can tell the difference. */
+ * The view's stream gives blocks of columns in time order, which are taken over as they are, or with a filter
+ * those of their rows that pass it. When few nodes are named the stream reads what their lists lead to. Events
+ * at one time then stand in no order, and are sorted by (eid, vid) as far as anyone can tell the difference. */
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "op/motif_internal.h"
 
-/* One event, as long as they are collected and sorted. */
+/* One event, as long as they are collected, or sorted at one time. */
 typedef struct event {
     int64_t vt_s;
     uint32_t src, dst, rel_type, part, row;
@@ -33,17 +32,18 @@ typedef struct slot {
 typedef struct numbering {
     uint64_t factor;
     slot *slots;
-    size_t mask; /* power of two, less one; at most half of the slots are used */
+    size_t mask; /* power of two, less one */
     unsigned shift;
     uint32_t *ids;
     uint32_t count;
 } numbering;
 
-static mk_code numbering_init(numbering *map, mk_arena *arena, size_t ids_max, mk_err *err)
+/* `spread`: slots for each id, 2 or more; the more, the fewer looks it takes to see that an id is not there. */
+static mk_code numbering_init(numbering *map, mk_arena *arena, size_t ids_max, size_t spread, mk_err *err)
 {
     size_t slots = 16;
     unsigned bits = 4;
-    for (; slots / 2 < ids_max; slots *= 2)
+    for (; slots / spread < ids_max; slots *= 2)
         bits++;
     *map = (numbering){.factor = mk_entropy64() | 1, .mask = slots - 1, .shift = 64 - bits};
     map->slots = mk_motif__get(arena, slots, sizeof *map->slots);
@@ -168,7 +168,7 @@ static mk_code number_nodes(mk_motif_events *events, mk_arena *arena, uint32_t e
     if (events->count >= entities / 4)
         return MK_OK;
     numbering map;
-    const mk_code rc = numbering_init(&map, arena, (size_t)events->count * 2, err);
+    const mk_code rc = numbering_init(&map, arena, (size_t)events->count * 2, 2, err);
     if (rc != MK_OK)
         return rc;
     for (uint32_t i = 0; i < events->count; i++) {
@@ -217,143 +217,77 @@ out:
 
 /* ---- between named nodes ---- */
 
-#define PENDING 256u /* edges that wait for a look at their ends */
-
 typedef struct collecting {
     mk_arena *arena;
-    mk_guard *guard;
     const numbering *map;
-    mk_edge_ref pending[PENDING];
-    uint32_t pending_count;
     event *list;
     size_t count, cap;
     uint64_t total;
-    mk_code rc;
-    mk_err *err;
 } collecting;
 
-/* Keeps the pending edges with both ends named. */
-static bool settle(collecting *c)
+/* Keeps the edges with both ends named; which those are cannot be foretold, so nothing branches on it. */
+static mk_code take_named(collecting *c, const mk_edge_block *block, mk_err *err)
 {
-    const uint32_t n = c->pending_count;
-    c->pending_count = 0;
-    c->rc = mk_op_grow(c->arena, (void **)&c->list, &c->cap, c->count + PENDING, sizeof *c->list,
-                       c->err);
-    if (c->rc != MK_OK || !mk_guard_done(c->guard, n))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        const mk_edge_ref *ref = &c->pending[i];
-        const uint32_t src = numbering_find(c->map, ref->src);
-        const uint32_t dst = numbering_find(c->map, ref->dst);
-        if (src == MK_NO_ID || dst == MK_NO_ID)
-            continue;
-        c->total++;
-        c->list[c->count] = (event){.vt_s = ref->vt_s, .src = src, .dst = dst,
-                                    .rel_type = ref->rel_type, .part = ref->part, .row = ref->row};
-        c->count += src != dst;
+    const mk_code rc = mk_op_grow(c->arena, (void **)&c->list, &c->cap, c->count + block->count,
+                                  sizeof *c->list, err);
+    for (uint32_t i = 0; rc == MK_OK && i < block->count; i++) {
+        const uint32_t src = numbering_find(c->map, block->src[i]);
+        const uint32_t dst = numbering_find(c->map, block->dst[i]);
+        const bool named = (src != MK_NO_ID) & (dst != MK_NO_ID);
+        c->list[c->count] = (event){.vt_s = block->vt_s[i], .src = src, .dst = dst,
+                                    .rel_type = block->rel_type[i], .part = block->part,
+                                    .row = block->row[i]};
+        c->total += named;
+        c->count += named & (src != dst);
     }
-    return true;
+    return rc;
 }
 
-/* The rows of a list lie far apart. A decision about one of them would hold up the reads of those behind
- * it, so decisions are left until some have come. */
-static bool take_edge(void *ctx, const mk_edge_ref *ref)
-{
-    collecting *c = ctx;
-    c->pending[c->pending_count++] = *ref;
-    return c->pending_count < PENDING || settle(c);
-}
-
-/* A list costs about what five rows of the stream cost for each of its edges. */
+/* A row that a list leads to costs about what five rows of the whole stream cost. */
 #define LISTS_PAY(named, entities) ((named) <= (entities) / 5)
 
-static mk_code collect(mk_view *view, const mk_motif_args *args, collecting *c, mk_err *err)
+static mk_code collect(mk_view *view, const mk_motif_args *args, mk_guard *guard, collecting *c, mk_err *err)
 {
     mk_edge_filter filter = window_of(args);
-    mk_code rc = MK_OK;
+    const mk_edge_block *block;
+    mk_edge_stream *stream;
+    mk_code rc;
     if (LISTS_PAY(c->map->count, mk_view_entity_count(view))) {
-        filter.sides = MK_SIDE_OUT;
-        for (uint32_t i = 0; i < c->map->count && rc == MK_OK; i++)
-            rc = mk_view_edges_of(view, c->map->ids[i], &filter, take_edge, c, err);
-    } else {
-        rc = mk_view_edges(view, &filter, take_edge, c, err);
+        filter.srcs = c->map->ids;
+        filter.src_count = c->map->count;
     }
-    if (rc == MK_OK && !settle(c))
-        rc = MK_E_CANCELLED;
-    return c->rc != MK_OK ? c->rc : mk_guard_or(c->guard, rc, err);
-}
-
-typedef struct key {
-    uint64_t time; /* since the first event */
-    uint32_t at;
-} key;
-
-#define DIGIT_BITS 11
-#define DIGITS (1u << DIGIT_BITS)
-
-/* Sorts by time, lowest digits first (Knuth, vol. 3, 5.2.5); digits that all keys share are skipped. Returns
- * whichever of the two arrays the result is in. */
-static const key *sort_keys(key *keys, key *spare, uint32_t count, uint64_t time_max)
-{
-    for (unsigned shift = 0; shift < 64 && time_max >> shift != 0; shift += DIGIT_BITS) {
-        uint32_t starts[DIGITS] = {0}, sum = 0;
-        for (uint32_t i = 0; i < count; i++)
-            starts[keys[i].time >> shift & (DIGITS - 1)]++;
-        for (uint32_t d = 0; d < DIGITS; d++) {
-            const uint32_t n = starts[d];
-            starts[d] = sum;
-            sum += n;
-        }
-        for (uint32_t i = 0; i < count; i++)
-            spare[starts[keys[i].time >> shift & (DIGITS - 1)]++] = keys[i];
-        key *swap = keys;
-        keys = spare;
-        spare = swap;
+    MK_TRY(rc, mk_view_stream(view, c->arena, &filter, true, &stream, err));
+    for (;;) {
+        MK_TRY(rc, mk_edge_stream_next(stream, &block, err));
+        if (block == NULL)
+            break;
+        MK_TRY(rc, take_named(c, block, err));
+        if (!mk_guard_done(guard, block->count))
+            return mk_guard_result(guard, err);
     }
-    return keys;
-}
-
-/* The collected events as columns, by time. */
-static mk_code arrange(const collecting *c, mk_arena *arena, mk_motif_events *out, mk_err *err)
-{
-    const uint32_t count = (uint32_t)c->count;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    mk_code rc = columns_init(out, arena, count, err);
-    key *keys = mk_motif__get(arena, count, sizeof *keys);
-    key *spare = mk_motif__get(arena, count, sizeof *spare);
-    if (rc != MK_OK || keys == NULL || spare == NULL)
-        return mk_fail_nomem(err);
-    for (uint32_t i = 0; i < count; i++) {
-        const int64_t t = c->list[i].vt_s;
-        first = t < first ? t : first;
-        last = t > last ? t : last;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        keys[i] = (key){(uint64_t)c->list[i].vt_s - (uint64_t)first, i};
-    const uint64_t span = count > 0 ? (uint64_t)last - (uint64_t)first : 0;
-    const key *sorted = sort_keys(keys, spare, count, span);
-    for (uint32_t i = 0; i < count; i++)
-        event_put(out, i, &c->list[sorted[i].at]);
-    out->count = count;
-    return MK_OK;
+out:
+    return rc;
 }
 
 static mk_code gather_named(mk_view *view, mk_arena *arena, const mk_motif_args *args,
                             mk_guard *guard, mk_motif_events *out, mk_err *err)
 {
     numbering map;
-    collecting c = {.arena = arena, .guard = guard, .map = &map, .rc = MK_OK, .err = err};
+    collecting c = {.arena = arena, .map = &map};
     mk_code rc;
 
-    MK_TRY(rc, numbering_init(&map, arena, args->node_count, err));
+    MK_TRY(rc, numbering_init(&map, arena, args->node_count, 8, err));
     for (size_t i = 0; i < args->node_count; i++)
         numbering_put(&map, args->nodes[i]);
-    MK_TRY(rc, collect(view, args, &c, err));
+    MK_TRY(rc, collect(view, args, guard, &c, err));
     if (c.count >= UINT32_MAX / 2) {
         rc = mk_fail(err, MK_E_LIMIT, "more events than can be numbered");
         goto out;
     }
-    MK_TRY(rc, arrange(&c, arena, out, err));
+    MK_TRY(rc, columns_init(out, arena, c.count, err));
+    out->count = (uint32_t)c.count;
+    for (uint32_t i = 0; i < out->count; i++)
+        event_put(out, i, &c.list[i]);
     out->total = c.total;
     out->nodes = map.count;
     out->ids = map.ids;
@@ -541,23 +475,20 @@ out:
 
 /* ---- all of it ---- */
 
-/* Moves `limit` on to the first event that starts more than delta after `start`. That is about one event
- * further each time, but nobody can foretell when it is, so four are compared at once without a branch: as
- * they ascend, as many are inside as compare so. Starts lie in the window, which is in 0 to 2^62. */
-static inline uint32_t next_limit(const int64_t *t, uint32_t count, uint32_t limit, int64_t start,
-                                  int64_t delta)
+/* Event `at` waits for its limit; `limit` is the first place not known to be inside it. */
+typedef struct lane {
+    uint32_t at, limit;
+} lane;
+
+/* One step of a merge of the starts with the starts less delta: either the event at `limit` is inside, or it is
+ * where the limit lies. Nobody can foretell which, so both are done and one counts. Starts lie in the window,
+ * which is in 0 to 2^62. */
+static inline void lane_step(lane *l, const int64_t *t, uint32_t *limits, int64_t delta)
 {
-    for (; limit + 4 <= count; limit += 4) {
-        const int64_t *next = t + limit;
-        const uint32_t inside =
-            (uint32_t)(next[0] - start <= delta) + (uint32_t)(next[1] - start <= delta) +
-            (uint32_t)(next[2] - start <= delta) + (uint32_t)(next[3] - start <= delta);
-        if (inside < 4)
-            return limit + inside;
-    }
-    while (limit < count && t[limit] - start <= delta)
-        limit++;
-    return limit;
+    const uint32_t inside = t[l->limit] - t[l->at] <= delta;
+    limits[l->at] = l->limit;
+    l->limit += inside;
+    l->at += !inside;
 }
 
 #define LANES 4u /* stretches worked on in turn: each step waits for what the one before it has read */
@@ -566,16 +497,30 @@ static void set_limits(mk_motif_events *events, int64_t delta)
 {
     const int64_t *t = events->vt_s;
     uint32_t *restrict limits = events->limit;
-    const uint32_t count = events->count, lane = count / LANES;
-    uint32_t limit[LANES] = {0};
+    const uint32_t count = events->count, length = count / LANES;
+    lane lanes[LANES];
     for (uint32_t l = 0; l < LANES; l++)
-        limit[l] = l * lane; /* an event is inside its own limit */
-    for (uint32_t i = 0; i < lane; i++)
-        for (uint32_t l = 0; l < LANES; l++)
-            limits[l * lane + i] = limit[l] =
-                next_limit(t, count, limit[l], t[l * lane + i], delta);
-    for (uint32_t i = lane * LANES; i < count; i++)
-        limits[i] = limit[LANES - 1] = next_limit(t, count, limit[LANES - 1], t[i], delta);
+        lanes[l] = (lane){l * length, l * length}; /* an event is inside its own limit */
+    /* A step moves a lane on by one place, so none can end before so many are done. What is inside for an event
+     * is inside for all between the two, so no lane's limit passes that of the last. */
+    for (bool going = length > 0; going;) {
+        uint32_t steps = count - lanes[LANES - 1].limit;
+        for (uint32_t l = 0; l < LANES; l++) {
+            const uint32_t left = (l + 1) * length - lanes[l].at;
+            steps = left < steps ? left : steps;
+        }
+        for (uint32_t s = 0; s < steps; s++)
+            for (uint32_t l = 0; l < LANES; l++)
+                lane_step(&lanes[l], t, limits, delta);
+        going = steps > 0;
+    }
+    for (uint32_t l = 0; l < LANES; l++) {
+        const uint32_t end = l + 1 < LANES ? (l + 1) * length : count;
+        while (lanes[l].at < end && lanes[l].limit < count)
+            lane_step(&lanes[l], t, limits, delta);
+        for (; lanes[l].at < end; lanes[l].at++)
+            limits[lanes[l].at] = count;
+    }
 }
 
 mk_code mk_motif_gather(mk_view *view, mk_arena *arena, const mk_motif_args *args, bool listed,

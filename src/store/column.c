@@ -169,43 +169,84 @@ void mk_col_free(mk_col *col)
     col->data_size = 0;
 }
 
-void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *values)
+/* Most columns have no factor, and without one their loops are as fast as memory: not every processor that this
+ * is built for can multiply several values at once. */
+#define LOAD(type, value)                                                                          \
+    do {                                                                                           \
+        const type *units = (const type *)col->data + from;                                        \
+        if (factor == 1)                                                                           \
+            for (uint32_t i = 0; i < count; i++)                                                   \
+                values[i] = (value)(base + units[i]);                                              \
+        else                                                                                       \
+            for (uint32_t i = 0; i < count; i++)                                                   \
+                values[i] = (value)(base + factor * units[i]);                                     \
+    } while (0)
+
+void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *restrict values)
 {
     const uint64_t base = col->base, factor = col->factor;
-#define LOAD(type)                                                                                 \
-    for (uint32_t i = 0; i < count; i++)                                                           \
-    values[i] = (int64_t)(base + factor * ((const type *)col->data)[from + i])
     switch (col->width) {
     case 0:
         for (uint32_t i = 0; i < count; i++)
             values[i] = (int64_t)(base + col->step * (uint64_t)(from + i));
         break;
-    case 1: LOAD(uint8_t); break;
-    case 2: LOAD(uint16_t); break;
-    case 4: LOAD(uint32_t); break;
-    default: LOAD(uint64_t); break;
+    case 1: LOAD(uint8_t, int64_t); break;
+    case 2: LOAD(uint16_t, int64_t); break;
+    case 4: LOAD(uint32_t, int64_t); break;
+    default: LOAD(uint64_t, int64_t); break;
     }
-#undef LOAD
 }
 
-void mk_col_read_u32(const mk_col *col, uint32_t from, uint32_t count, uint32_t *values)
+void mk_col_read_u32(const mk_col *col, uint32_t from, uint32_t count, uint32_t *restrict values)
 {
     const uint32_t base = (uint32_t)col->base, factor = (uint32_t)col->factor;
-#define LOAD(type)                                                                                 \
-    for (uint32_t i = 0; i < count; i++)                                                           \
-    values[i] = base + factor * (uint32_t)((const type *)col->data)[from + i]
     switch (col->width) {
     case 0:
         for (uint32_t i = 0; i < count; i++)
             values[i] = base + (uint32_t)col->step * (from + i);
         break;
-    case 1: LOAD(uint8_t); break;
-    case 2: LOAD(uint16_t); break;
-    case 4: LOAD(uint32_t); break;
-    default: LOAD(uint64_t); break;
+    case 1: LOAD(uint8_t, uint32_t); break;
+    case 2: LOAD(uint16_t, uint32_t); break;
+    case 4: LOAD(uint32_t, uint32_t); break;
+    default: LOAD(uint64_t, uint32_t); break;
     }
-#undef LOAD
 }
+#undef LOAD
+
+#define PICK(type, value)                                                                          \
+    for (uint32_t i = 0; i < count; i++)                                                           \
+    values[i] = (value)(base + factor * ((const type *)col->data)[rows[i]])
+
+void mk_col_pick(const mk_col *col, const uint32_t *rows, uint32_t count, int64_t *values)
+{
+    const uint64_t base = col->base, factor = col->factor;
+    switch (col->width) {
+    case 0:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = (int64_t)(base + col->step * rows[i]);
+        break;
+    case 1: PICK(uint8_t, int64_t); break;
+    case 2: PICK(uint16_t, int64_t); break;
+    case 4: PICK(uint32_t, int64_t); break;
+    default: PICK(uint64_t, int64_t); break;
+    }
+}
+
+void mk_col_pick_u32(const mk_col *col, const uint32_t *rows, uint32_t count, uint32_t *values)
+{
+    const uint64_t base = col->base, factor = col->factor;
+    switch (col->width) {
+    case 0:
+        for (uint32_t i = 0; i < count; i++)
+            values[i] = (uint32_t)(base + col->step * rows[i]);
+        break;
+    case 1: PICK(uint8_t, uint32_t); break;
+    case 2: PICK(uint16_t, uint32_t); break;
+    case 4: PICK(uint32_t, uint32_t); break;
+    default: PICK(uint64_t, uint32_t); break;
+    }
+}
+#undef PICK
 
 void mk_col_flag_above(const mk_col *col, uint32_t from, uint32_t count, uint32_t v, bool upto,
                        uint8_t *flags)

@@ -57,6 +57,10 @@ void mk_col_free(mk_col *col);
 void mk_col_read(const mk_col *col, uint32_t from, uint32_t count, int64_t *values);
 /* The same for columns of values in [0, 2^32). */
 void mk_col_read_u32(const mk_col *col, uint32_t from, uint32_t count, uint32_t *values);
+/* values[i] of row rows[i]. */
+void mk_col_pick(const mk_col *col, const uint32_t *rows, uint32_t count, int64_t *values);
+/* The same for columns of values in [0, 2^32). */
+void mk_col_pick_u32(const mk_col *col, const uint32_t *rows, uint32_t count, uint32_t *values);
 /* flags[i] |= (value of row from + i is above v), or not above it when `upto`. For columns of values in
  * [0, 2^32), such as batch numbers; compares stored units, several at a time, and decodes nothing. */
 void mk_col_flag_above(const mk_col *col, uint32_t from, uint32_t count, uint32_t v, bool upto,

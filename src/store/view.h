@@ -117,6 +117,8 @@ typedef struct mk_edge_filter {
     mk_match match;
     unsigned sides; /* of mk_view_edges_of: MK_SIDE_OUT src = id, MK_SIDE_IN dst = id; 0: either */
     unsigned without; /* of a stream: MK_WITHOUT_...; 0: all columns are wanted */
+    const uint32_t *srcs; /* of a stream: only edges out of these, all different; NULL: all */
+    size_t src_count;     /* with srcs set, 0 keeps nothing */
 } mk_edge_filter;
 
 extern const mk_edge_filter mk_edge_filter_all;

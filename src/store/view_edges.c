@@ -21,8 +21,7 @@ typedef struct list_walk {
     bool reserved; /* rows of several classes; elsewhere both ends are users' */
 } list_walk;
 
-/* First position in [from, to) whose row is not below `row`. */
-static uint32_t list_lower(const mk_col *rows, uint32_t from, uint32_t to, uint32_t row)
+uint32_t mk_scan__list_lower(const mk_col *rows, uint32_t from, uint32_t to, uint32_t row)
 {
     while (from < to) {
         const uint32_t mid = from + (to - from) / 2;
@@ -41,9 +40,9 @@ static void cut_list(const mk_scan *s, const mk_edge_filter *filter, const mk_co
 {
     const mk_start_range starts = mk_scan__starts(s, filter);
     if (starts.hi != INT64_MAX && starts.hi <= s->segment->zone.vt_s_max)
-        *to = list_lower(rows, *from, *to, mk_col_lower(s->vt_s, starts.hi));
+        *to = mk_scan__list_lower(rows, *from, *to, mk_col_lower(s->vt_s, starts.hi));
     if (starts.lo != INT64_MIN && starts.lo > s->segment->zone.vt_s_min)
-        *from = list_lower(rows, *from, *to, mk_col_lower(s->vt_s, starts.lo));
+        *from = mk_scan__list_lower(rows, *from, *to, mk_col_lower(s->vt_s, starts.lo));
 }
 
 static void prefetch_row(const list_walk *w, uint32_t row)
@@ -53,8 +52,6 @@ static void prefetch_row(const list_walk *w, uint32_t row)
     mk_col_prefetch(s->vt_e, row);
     mk_col_prefetch(w->side == 0 ? s->b : s->a, row);
     mk_col_prefetch(s->rel, row);
-    if (s->ends != NULL)
-        __builtin_prefetch((const void *)&s->ends->seq[row]);
 }
 
 /* Whether the row's span can hold one that passes, by its ends. */

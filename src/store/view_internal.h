@@ -30,6 +30,8 @@ typedef struct mk_start_range {
 mk_start_range mk_scan__starts(const mk_scan *s, const mk_edge_filter *filter);
 /* Whether looking at the ends of spans can rule rows out that starts cannot: where durations differ. */
 bool mk_scan__spans_help(const mk_scan *s, const mk_edge_filter *filter);
+/* First position in [from, to) of a list whose row is not below `row`. */
+uint32_t mk_scan__list_lower(const mk_col *rows, uint32_t from, uint32_t to, uint32_t row);
 bool mk_scan__passes(const mk_edge_filter *filter, const mk_edge_ref *ref);
 #define MK_EDGE_LANES 3
 extern const mk_lane mk_scan__edge_lanes[MK_EDGE_LANES];
@@ -44,7 +46,11 @@ static inline bool mk_scan__visible(const mk_scan *s, uint32_t row)
         return false;
     if (s->seq_s != NULL && mk_col_u32(s->seq_s, row) > s->seq)
         return false;
-    return s->ends == NULL ||
+    if (s->ends == NULL)
+        return true;
+    /* Few rows ever end. The masks of all spans stay in the cache, the rows' own numbers do not. */
+    const uint32_t mask = mk_ends_in_span(s->ends, s->segment->rows, row / MK_SPAN_ROWS);
+    return !(mask >> (row % MK_SPAN_ROWS / MK_SPAN_GROUP) & 1) ||
            atomic_load_explicit(&s->ends->seq[row], memory_order_relaxed) > s->seq;
 }
 
@@ -70,6 +76,12 @@ static inline mk_node_ref mk_scan__node(const mk_scan *s, uint32_t row)
                          s->part,
                          row};
 }
+
+/* The rows of a segment in [lo, hi) whose edges leave one of filter->srcs, ascending; in `arena`.
+ * (view_picks.c) */
+MK_CHECK mk_code mk_scan__pick(mk_segment *segment, const mk_edge_filter *filter, uint32_t lo,
+                               uint32_t hi, mk_arena *arena, const uint32_t **rows, uint32_t *count,
+                               mk_err *err);
 
 /* ---- tail rows ---- */
 

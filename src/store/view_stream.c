@@ -4,7 +4,8 @@
  * columns of its own, hidden and unwanted rows squeezed out, so what a kernel sees is dense. In time order
  * the sources are merged by runs: as long as one source's starts do not pass the heads of the others, its
  * block is handed out as it is, without a copy. Loads come in time order, so runs are long; a tail or a
- * segment of corrections cuts them only where it has rows. */
+ * segment of corrections cuts them only where it has rows. When only edges of some entities are asked for, their
+ * lists say which rows of a segment are read. */
 #include <stdlib.h>
 
 #include "store/view_internal.h"
@@ -22,7 +23,8 @@ typedef struct source {
     bool opened;
     bool in_window;    /* every row of the stretch lies right: times need no look */
     int64_t first;     /* no row starts before it */
-    uint32_t row, to;  /* rows not read yet; of the tail: places in `tail` */
+    uint32_t row, to;  /* rows not read yet; of picks or the tail: places in those */
+    const uint32_t *picks; /* the rows of the segment that are read, ascending; NULL: all */
     mk_edge_ref *tail; /* sorted by start */
     const mk_span_ends *spans; /* NULL: not looked at */
     columns *block;
@@ -140,28 +142,52 @@ static bool span_worth(const source *src, const mk_edge_filter *filter, uint32_t
     return most >= filter->vt_lo && least < filter->vt_hi;
 }
 
-static void read_ends(const mk_scan *s, uint32_t from, uint32_t count, columns *c)
+/* ---- rows into columns ---- */
+
+/* Rows that are read together: `count` from `from` on, or those of `picks`. */
+typedef struct batch {
+    uint32_t from, count;
+    const uint32_t *picks;
+} batch;
+
+static void read_times(const mk_col *col, const batch *rows, int64_t *values)
 {
-    mk_col_read(s->vt_e, from, count, c->vt_e);
+    if (rows->picks != NULL)
+        mk_col_pick(col, rows->picks, rows->count, values);
+    else
+        mk_col_read(col, rows->from, rows->count, values);
+}
+
+static void read_codes(const mk_col *col, const batch *rows, uint32_t *values)
+{
+    if (rows->picks != NULL)
+        mk_col_pick_u32(col, rows->picks, rows->count, values);
+    else
+        mk_col_read_u32(col, rows->from, rows->count, values);
+}
+
+static void read_ends(const mk_scan *s, const batch *rows, columns *c)
+{
+    read_times(s->vt_e, rows, c->vt_e);
     if (s->segment->end_is_duration)
-        for (uint32_t i = 0; i < count; i++)
+        for (uint32_t i = 0; i < rows->count; i++)
             c->vt_e[i] = (int64_t)((uint64_t)c->vt_e[i] + (uint64_t)c->vt_s[i]);
 }
 
-/* Reads rows [from, from + count), all of one span, into the source's block. */
-static void read_span(const mk_edge_stream *stream, source *src, uint32_t from, uint32_t count)
+/* Reads rows into the source's block, but for those that do not pass. `some`: keep[] says which are believed. */
+static void read_rows(const mk_edge_stream *stream, source *src, const batch *rows, bool some)
 {
     const mk_scan *s = &src->scan;
     const mk_edge_filter *filter = &stream->filter;
+    const uint32_t count = rows->count;
     columns *c = src->block;
     src->at = src->count = 0;
-    bool some = mark_believed(s, from, count, c->keep);
     if (some && memchr(c->keep, 1, count) == NULL)
         return;
-    mk_col_read(s->vt_s, from, count, c->vt_s);
+    read_times(s->vt_s, rows, c->vt_s);
     if (!(filter->without & MK_WITHOUT_ENDS) || filter->match != MK_MATCH_STARTS)
-        read_ends(s, from, count, c);
-    mk_col_read_u32(s->rel, from, count, c->rel_type);
+        read_ends(s, rows, c);
+    read_codes(s->rel, rows, c->rel_type);
     const bool times = !src->in_window && !times_all_match(filter), types = filter->rel_types != NULL;
     if (!some && (times || types || src->classes))
         memset(c->keep, 1, count);
@@ -173,15 +199,35 @@ static void read_span(const mk_edge_stream *stream, source *src, uint32_t from, 
     if (some && memchr(c->keep, 1, count) == NULL)
         return;
     if (!(filter->without & MK_WITHOUT_SRC) || src->classes)
-        mk_col_read_u32(s->a, from, count, c->src);
+        read_codes(s->a, rows, c->src);
     if (!(filter->without & MK_WITHOUT_DST) || src->classes)
-        mk_col_read_u32(s->b, from, count, c->dst);
+        read_codes(s->b, rows, c->dst);
     if (src->classes)
         for (uint32_t i = 0; i < count; i++)
             c->keep[i] &= (uint8_t)mk_scan__class_shown(stream->view, c->src[i], c->dst[i]);
     for (uint32_t i = 0; i < count && !(filter->without & MK_WITHOUT_ROWS); i++)
-        c->row[i] = from + i;
+        c->row[i] = rows->picks != NULL ? rows->picks[i] : rows->from + i;
     src->count = some && memchr(c->keep, 0, count) != NULL ? squeeze(c, count) : count;
+}
+
+static void read_picks(const mk_edge_stream *stream, source *src)
+{
+    const uint32_t left = src->to - src->row;
+    const batch rows = {.count = left < MK_EDGE_BLOCK ? left : MK_EDGE_BLOCK, .picks = src->picks + src->row};
+    src->row += rows.count;
+    for (uint32_t i = 0; i < rows.count; i++)
+        src->block->keep[i] = mk_scan__visible(&src->scan, rows.picks[i]);
+    read_rows(stream, src, &rows, true);
+}
+
+/* Reads up to the end of a span, if that is worth it. */
+static void read_span(const mk_edge_stream *stream, source *src)
+{
+    const uint32_t from = src->row, span = from / MK_SPAN_ROWS, span_end = (span + 1) * MK_SPAN_ROWS;
+    src->row = span_end < src->to ? span_end : src->to;
+    const batch rows = {.from = from, .count = src->row - from};
+    if (span_worth(src, &stream->filter, span))
+        read_rows(stream, src, &rows, mark_believed(&src->scan, from, rows.count, src->block->keep));
 }
 
 static void read_tail(source *src)
@@ -210,11 +256,10 @@ static void refill(const mk_edge_stream *stream, source *src)
         return;
     }
     while (src->row < src->to && src->count == 0) {
-        const uint32_t from = src->row;
-        const uint32_t span_end = (from / MK_SPAN_ROWS + 1) * MK_SPAN_ROWS;
-        src->row = span_end < src->to ? span_end : src->to;
-        if (span_worth(src, &stream->filter, from / MK_SPAN_ROWS))
-            read_span(stream, src, from, src->row - from);
+        if (src->picks != NULL)
+            read_picks(stream, src);
+        else
+            read_span(stream, src);
     }
 }
 
@@ -230,15 +275,20 @@ static mk_code add_segment(mk_edge_stream *stream, uint32_t part, mk_err *err)
     src->row = starts.lo == INT64_MIN ? 0 : mk_col_lower(src->scan.vt_s, starts.lo);
     src->to = starts.hi == INT64_MAX ? src->scan.segment->rows
                                      : mk_col_lower(src->scan.vt_s, starts.hi);
+    if (stream->filter.srcs != NULL && src->row < src->to) {
+        MK_TRY(rc, mk_scan__pick(src->scan.segment, &stream->filter, src->row, src->to, stream->arena,
+                                 &src->picks, &src->to, err));
+        src->row = 0;
+    }
     if (src->row >= src->to)
         goto out;
-    if (mk_scan__spans_help(&src->scan, &stream->filter))
+    if (src->picks == NULL && mk_scan__spans_help(&src->scan, &stream->filter))
         MK_TRY(rc, mk_segment_span_ends(src->scan.segment, &src->spans, err));
     src->classes = src->scan.segment->lane == MK_LANE_RESERVED_EDGE;
     /* Bounds of starts are all there is to it when starts are asked for, or what holds and all durations are alike. */
     src->in_window = stream->filter.match == MK_MATCH_STARTS ||
                      (stream->filter.match == MK_MATCH_OVERLAPS && starts.lo != INT64_MIN);
-    src->first = mk_col_get(src->scan.vt_s, src->row);
+    src->first = mk_col_get(src->scan.vt_s, src->picks != NULL ? src->picks[0] : src->row);
     stream->source_count++;
 out:
     return rc;
@@ -252,25 +302,41 @@ static int by_start(const void *x, const void *y)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
+typedef struct tail_reading {
+    const mk_edge_stream *stream;
+    source *src;
+} tail_reading;
+
+static bool take_tail_row(void *ctx, const mk_tail_row *row, uint32_t number)
+{
+    const tail_reading *t = ctx;
+    const mk_edge_ref ref = mk_scan__tail_edge(row, number);
+    if (mk_scan__passes(&t->stream->filter, &ref) &&
+        mk_scan__class_shown(t->stream->view, ref.src, ref.dst))
+        t->src->tail[t->src->to++] = ref;
+    return true;
+}
+
 static mk_code add_tail(mk_edge_stream *stream, mk_err *err)
 {
     const mk_view *view = stream->view;
     const mk_state *state = view->state;
+    const mk_edge_filter *filter = &stream->filter;
     const uint32_t rows = state->tail_hi - state->tail_lo;
     source *src = &stream->sources[stream->source_count];
+    tail_reading reading = {stream, src};
     *src = (source){.is_tail = true};
     if (rows == 0)
         return MK_OK;
     src->tail = mk_arena_get(stream->arena, rows * sizeof *src->tail);
     if (src->tail == NULL)
         return mk_fail_nomem(err);
-    for (uint32_t number = state->tail_lo; number < state->tail_hi; number++) {
+    for (size_t i = 0; filter->srcs != NULL && i < filter->src_count; i++)
+        (void)mk_scan__tail(view, filter->srcs[i], 1, take_tail_row, &reading);
+    for (uint32_t number = state->tail_lo; filter->srcs == NULL && number < state->tail_hi; number++) {
         const mk_tail_row *row = mk_state_row(state, number);
-        const mk_edge_ref ref = mk_scan__tail_edge(row, number);
-        if (!row->node && mk_scan__tail_visible(view, row) &&
-            mk_scan__passes(&stream->filter, &ref) &&
-            mk_scan__class_shown(view, ref.src, ref.dst))
-            src->tail[src->to++] = ref;
+        if (!row->node && mk_scan__tail_visible(view, row))
+            (void)take_tail_row(&reading, row, number);
     }
     if (src->to == 0)
         return MK_OK;
@@ -321,7 +387,8 @@ mk_code mk_view_stream(mk_view *view, mk_arena *arena, const mk_edge_filter *fil
     stream->arena = arena;
     stream->filter = *filter;
     stream->in_time = in_time;
-    if (filter->rel_types == NULL || filter->rel_type_count > 0) {
+    if ((filter->rel_types == NULL || filter->rel_type_count > 0) &&
+        (filter->srcs == NULL || filter->src_count > 0)) {
         const mk_code rc = add_sources(stream, err);
         if (rc != MK_OK)
             return rc;
@@ -514,7 +581,7 @@ mk_code mk_view_edges(mk_view *view, const mk_edge_filter *filter, mk_edge_fn *e
                       mk_err *err)
 {
     mk_arena arena;
-    mk_edge_stream *stream;
+    mk_edge_stream *stream = NULL;
     mk_code rc;
     mk_arena_init(&arena, view->store->alloc);
     MK_TRY(rc, mk_view_stream(view, &arena, filter, false, &stream, err));

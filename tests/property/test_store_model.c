@@ -141,6 +141,34 @@ static void drain(mk_view *view, mk_arena *arena, const mk_edge_filter *filter, 
     }
 }
 
+/* Streams of the edges out of some entities, of those in `part`, which pass the filter. */
+static void compare_srcs(twin *w, mk_view *view, mk_arena *arena, mk_edge_filter filter, model_list part,
+                         int64_t as_of, edge_list *list)
+{
+    genops *gen = &w->gen;
+    const int uids = gen->options.uid_count, percent = (int)genops_below(gen, 101);
+    uint32_t *ids = mk_arena_get(arena, (size_t)uids * sizeof *ids);
+    model_list out = {mk_arena_get(arena, (part.n + 1) * sizeof *part.rows), 0};
+    filter.srcs = ids;
+    for (int k = uids; k-- > 0;) {
+        const uint32_t id = mk_view_entity(view, genops_uid(gen, k));
+        if (id != MK_NO_ID && genops_chance(gen, percent))
+            ids[filter.src_count++] = id;
+    }
+    for (size_t i = 0; i < part.n; i++) {
+        const uint32_t src = mk_view_entity(view, part.rows[i]->src);
+        bool wanted = false;
+        for (size_t k = 0; k < filter.src_count; k++)
+            wanted |= ids[k] == src;
+        if (wanted)
+            out.rows[out.n++] = part.rows[i];
+    }
+    for (int in_time = 0; in_time < 2; in_time++) {
+        drain(view, arena, &filter, in_time, list);
+        compare_edge_lists(w, view, list, out, as_of);
+    }
+}
+
 static void compare_filtered(twin *w, mk_view *view, model_list all, int64_t as_of, edge_list *list)
 {
     genops *gen = &w->gen;
@@ -172,6 +200,7 @@ static void compare_filtered(twin *w, mk_view *view, model_list all, int64_t as_
         drain(view, &arena, &filter, in_time, list);
         compare_edge_lists(w, view, list, part, as_of);
     }
+    compare_srcs(w, view, &arena, filter, part, as_of, list);
     list->count = 0;
     if (id != MK_NO_ID) {
         assert_int_equal(mk_view_edges_of(view, id, &filter, add_edge, list, NULL), MK_OK);

@@ -19,6 +19,26 @@ static uint64_t next_random(uint64_t *seed) /* splitmix64 */
     return z ^ z >> 31;
 }
 
+/* Every third row, the last ones first, as 64-bit values and as their lower halves. */
+static void check_picks(const mk_col *col, const int64_t *values, uint32_t rows, int64_t *read)
+{
+    const uint32_t count = (rows + 2) / 3;
+    uint32_t *picks = malloc((size_t)(count + 1) * sizeof *picks);
+    uint32_t *halves = malloc((size_t)(count + 1) * sizeof *halves);
+    assert_non_null(picks);
+    assert_non_null(halves);
+    for (uint32_t i = 0; i < count; i++)
+        picks[i] = (count - 1 - i) * 3;
+    mk_col_pick(col, picks, count, read);
+    mk_col_pick_u32(col, picks, count, halves);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(read[i], values[picks[i]]);
+        assert_int_equal(halves[i], (uint32_t)values[picks[i]]);
+    }
+    free(picks);
+    free(halves);
+}
+
 static void check_values(const mk_col *col, const int64_t *values, uint32_t rows)
 {
     int64_t *read = malloc((rows + 1) * sizeof *read);
@@ -34,6 +54,7 @@ static void check_values(const mk_col *col, const int64_t *values, uint32_t rows
         mk_col_read(col, 1, rows - 2, read);
         assert_memory_equal(read, values + 1, (rows - 2) * sizeof *read);
     }
+    check_picks(col, values, rows, read);
     free(read);
 }
 
