@@ -377,7 +377,9 @@ static void fill_options(mk_http_options *o)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (o->bind == NULL) o->bind = "127.0.0.1";
     if (o->body_max == 0) o->body_max = BODY_MAX;
-    if (o->threads == 0) o->threads = cores < 2 ? 2 : cores > 4 ? 4 : (unsigned)cores;
+    /* Half of the cores: quick calls run on these threads, and one that waits for a core of the clients' or the
+     * workers' makes all its connections wait; with as many as cores p99 doubled and the rate stayed. */
+    if (o->threads == 0) o->threads = cores < 4 ? 1 : cores > 8 ? 4 : (unsigned)cores / 2;
     if (o->connections_max == 0) o->connections_max = 1024;
     if (o->per_client_max == 0) o->per_client_max = 256;
     if (o->head_us == 0) o->head_us = HEAD_US;

@@ -24,7 +24,7 @@ typedef struct mk_http_options {
     const mk_tokens *tokens;  /* NULL: nobody is asked for one */
     bool stateless;           /* no sessions: no ids, no GET, no calling back */
     size_t body_max;          /* bytes; 0: 4 MiB */
-    unsigned threads;         /* that read and write; 0: as many as processors, at most 4 */
+    unsigned threads;         /* that read and write; 0: half as many as processors, 1 to 4 */
     unsigned connections_max; /* 0: 1,024 */
     unsigned per_client_max;  /* connections from one address; 0: 256 */
     int64_t head_us;          /* how long a head may take, and a connection be idle; 0: 30 s */
