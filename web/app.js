@@ -40,7 +40,7 @@ async function someone() {
 }
 
 function clock() {
-  put(now, app.info ? `believed now: ${when(app.info.as_of_tt)}` : "no store");
+  put(now, app.info ? [el("span", null, "believed now: "), when(app.info.as_of_tt)] : "no store");
 }
 
 let shown = null;

@@ -1,5 +1,5 @@
 // A question in, a checked answer out.
-import { el, put, facts, status, when, timeOf, plain } from "./dom.js";
+import { el, put, facts, when, timeOf, plain } from "./dom.js";
 import { post, failed } from "./api.js";
 import { claims } from "./evidence.js";
 import { ErrorCard } from "./errors.js";
@@ -72,7 +72,7 @@ function ExplainDiff(app, question) {
 function Difference(d) {
   const said = (r) => (r.answer ? r.answer.text : "no answer");
   return el("div", null, facts([[`at ${when(d.before.as_of_tt)}`, said(d.before)], [`at ${when(d.after.as_of_tt)}`, said(d.after)]]),
-    el("p", null, d.changed ? status("unsupported") : status("supported"), d.changed ? " The answer changed." : " The answer is the same."),
+    el("p", null, el("span", { class: d.changed ? "status" : "status supported" }, d.changed ? "≠ changed" : "= the same"), d.changed ? " The answer is another at the second belief." : " The answer is the same at both beliefs."),
     (d.causes ?? []).map((c) => el("div", { class: "card" }, el("p", null, `Changed by what was written at ${when(c.tt)} `, el("span", { class: "us" }, plain(c.tt))),
       el("pre", null, (c.ops ?? []).map((o) => (typeof o === "string" ? o : plain(o))).join("\n")))));
 }

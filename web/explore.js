@@ -50,7 +50,7 @@ export function view(app) {
   const state = app.state(), names = app.ops.map((o) => o.name);
   const choose = el("select", { id: "op" }, [...new Set(app.ops.map((o) => o.group))].map((g) => el("optgroup", { label: g }, app.ops.filter((o) => o.group === g).map((o) => el("option", { value: o.name }, o.name)))));
   const about = el("div"), place = el("div"), out = el("div", { "aria-live": "polite", id: "result" }), share = el("p", { class: "small" });
-  let current = null, fieldsOf = null, walked = [], running = null;
+  let current = null, fieldsOf = null, walked = { rows: [], digests: [] }, running = null;
 
   function pick(name, values) {
     current = app.ops.find((o) => o.name === name) ?? app.ops[0];
@@ -72,11 +72,12 @@ export function view(app) {
     out.classList.remove("wait");
     if (result.error === "E_CANCELLED") return;
     if (failed(result)) { put(out, ErrorCard(result, (offer) => { fieldsOf.set({ ...args, [offer.arg]: offer.value }); run({ ...args, [offer.arg]: offer.value }); })); return; }
-    walked = more ? walked.concat(result.rows ?? []) : (result.rows ?? []);
+    const before = more ? walked : { rows: [], digests: [] };
+    walked = { rows: before.rows.concat(result.rows ?? []), digests: [...before.digests, result.result_digest] };
     const pinned = result.args_echo?.as_of_tt ?? app.info?.as_of_tt;
     const link = app.link("explore", { op: current.name, args: JSON.stringify({ ...args, as_of_tt: pinned, cursor: undefined }) });
     history.replaceState(null, "", link);
-    put(share, el("a", { href: link }, "Link to this result"), ` pinned at the belief of ${pinned}: whoever opens it sees the same, whatever is written later.`);
+    put(share, el("a", { href: link }, walked.digests.length > 1 ? "Link to the first of these pages" : "Link to this result"), ` pinned at the belief of ${pinned}: whoever opens it sees the same, whatever is written later.`);
     put(out, Result(result, walked, performance.now() - begun, (cursor) => run({ ...args, cursor }, true), app));
   }
   const go = (e) => { e.preventDefault(); try { run(fieldsOf.read()); } catch (err) { put(out, ErrorCard({ error: "E_SCHEMA", message: `An argument is no JSON: ${err.message}`, details: {} })); } };
@@ -114,7 +115,8 @@ function suggested(o, app) {
   return out;
 }
 
-function Result(r, rows, ms, next, app) {
+// `walked`: the rows of all pages so far, and the digest of each page.
+function Result(r, { rows, digests }, ms, next, app) {
   const known = new Set(["op", "args_echo", "dataset_extent", "rows", "rows_total", "truncated", "cursor", "result_digest", "completeness", "served"]);
   const other = Object.entries(r).filter(([k]) => !known.has(k)), gaps = Object.entries(r.completeness ?? {});
   const lists = other.filter(([, v]) => Array.isArray(v)), plainOnes = other.filter(([, v]) => !Array.isArray(v));
@@ -122,7 +124,7 @@ function Result(r, rows, ms, next, app) {
   const edges = rows.length && rows[0]?.src !== undefined && rows[0]?.dst !== undefined ? rows : lists.map(([, v]) => v).find((v) => v[0]?.src !== undefined && v[0]?.dst !== undefined);
   const points = rows.length > 1 && rows[0]?.t_a !== undefined ? rows : null, numeric = points ? Object.keys(points[0]).find((k) => !["t_a", "t_b"].includes(k) && typeof points[0][k] === "number") : null;
   if (points && numeric) views.push(["chart", () => el("div", { class: "card" }, series(points.map((p) => ({ from: p.t_a, to: p.t_b, value: p[numeric] })), numeric))]);
-  if (edges) views.push(["graph", () => drawing(edges.slice(0, 2000), { seeds: r.args_echo?.seeds ?? (r.args_echo?.src ? [r.args_echo.src] : []), onnode: (n) => app.go("clocks", { uid: n }) }).box]);
+  if (edges) views.push(["graph", () => drawing(edges, { seeds: r.args_echo?.seeds ?? (r.args_echo?.src ? [r.args_echo.src] : []), onnode: (n) => app.go("clocks", { uid: n }) }).box]);
   if (!points && rows.length > 1 && rows.length <= 40 && typeof rows[0] === "object" && rows[0]?.count !== undefined) {
     const name = Object.keys(rows[0]).find((k) => typeof rows[0][k] === "string");
     if (name) views.push(["bars", () => el("div", { class: "card" }, bars(rows.map((x) => [x[name], x.count]), "counts"))]);
@@ -132,8 +134,8 @@ function Result(r, rows, ms, next, app) {
     buttons.forEach((b) => b.setAttribute("aria-pressed", "false")); e.target.setAttribute("aria-pressed", "true"); put(shown, make()); } }, name));
   queueMicrotask(() => buttons[0]?.click());
   return [facts([r.rows_total !== undefined ? ["rows", `${count(r.rows_total)}${r.truncated ? `, ${count(rows.length)} shown` : ""}`] : null,
-      ["complete", gaps.length ? gaps.map(([k, v]) => `${k}: ${v.map((g) => `${g.reason}${g.total !== undefined ? ` ${g.shown} of ${g.total}` : ""}`).join(", ")}`).join("; ") : "yes"],
-      ...plainOnes.map(([k, v]) => [k, el("code", null, plain(v))]), ["digest", el("code", null, r.result_digest)], ["took", `${ms.toFixed(0)} ms with the way here and back`],
+      [digests.length > 1 ? "last page" : "complete", gaps.length ? gaps.map(([k, v]) => `${k}: ${v.map((g) => `${g.reason}${g.total !== undefined ? ` ${g.shown} of ${g.total}` : ""}`).join(", ")}`).join("; ") : "yes"],
+      ...plainOnes.map(([k, v]) => [k, el("code", null, plain(v))]), digests.length > 1 ? ["digests, a page each", el("ul", { class: "chips" }, digests.map((d) => el("li", null, el("code", null, d))))] : ["digest", el("code", null, r.result_digest)], ["took", `${ms.toFixed(0)} ms with the way here and back`],
       r.served?.note ? ["note", r.served.note] : null]),
     views.length > 1 ? el("div", { class: "row" }, buttons) : null, shown,
     r.cursor ? el("p", null, el("button", { type: "button", id: "more", onclick: () => next(r.cursor) }, "Next page")) : null,

@@ -1,5 +1,5 @@
 // Answers that the server keeps: listed, opened, saved as bundles.
-import { el, put, facts, when, plain, download, status } from "./dom.js";
+import { el, put, facts, when, plain, download } from "./dom.js";
 import { get, failed } from "./api.js";
 import { ErrorCard } from "./errors.js";
 import { load, stepsOf, gaps, claims } from "./evidence.js";
@@ -31,7 +31,7 @@ function Trace(id, bundle) {
       ["made with", el("code", null, plain(b.versions))]]),
     el("div", { class: "row" }, el("button", { type: "button", class: "main", id: "save", onclick: () => download(`merkhet-${id.slice(0, 16)}.json`, bundle.text) }, "Save the bundle"), el("a", { href: "#tamper?id=" + id }, "tamper with it")),
     el("h3", null, "Claims"), claims(rated, id), el("h3", null, "Steps"),
-    steps.map((s) => el("details", { class: "step" }, el("summary", null, `${s.step_id ?? s.id}: ${s.call?.op ?? s.op} `, s.status === "ok" ? null : status("unsupported"), " ", gaps(s.completeness ?? s.call?.completeness)),
+    steps.map((s) => el("details", { class: "step" }, el("summary", null, `${s.step_id ?? s.id}: ${s.call?.op ?? s.op} `, s.status === "ok" ? null : el("span", { class: "status refused" }, String(s.status)), " ", gaps(s.completeness ?? s.call?.completeness)),
       facts([["result", el("code", null, s.result_digest)], ["call", el("code", null, s.call_digest)]]), el("pre", null, JSON.stringify(JSON.parse(plain(s.call?.args ?? {})), null, 2)),
       Array.isArray(s.payload?.rows) ? table(s.payload.rows, { caption: `${s.payload.rows.length} rows` }) : el("pre", null, plain(s.payload ?? null, 2)))));
 }

@@ -28,6 +28,7 @@ works "a correction" bash -c "'$merkhet' correct --store s - <second.jsonl"
 "$merkhet" serve --store s --port 0 --port-file port 2>served &
 pid=$!
 for _ in $(seq 250); do [ -s port ] && break; sleep 0.02; done
+export MK_PROGRAM=$merkhet PAGE_STORE=$PWD/s
 node_checks page.mjs "http://127.0.0.1:$(cat port)" "$chromium" "$hostile" ${MK_SCREENSHOTS:+"$MK_SCREENSHOTS"}
 kill -TERM $pid
 wait $pid
