@@ -469,6 +469,7 @@ static void post(mk_exchange *x)
     p->stream = (mk_stream){.send = posting_send, .let_go = posting_let_go};
     p->x = x;
     p->may_stream = mk_http__accepts_events(x, true);
+    p->stream.mute = !p->may_stream;
     pthread_mutex_init(&p->mutex, NULL);
     pthread_mutex_init(&p->life, NULL);
     mk_mcp_read(mk_buf_view(&x->body), &x->arena, &p->message);

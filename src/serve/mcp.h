@@ -29,6 +29,7 @@ struct mk_stream {
     /* Closes the connection under the stream, which goes on: the client comes back for what is sent meanwhile. NULL where
      * a stream is its connection. */
     void (*let_go)(mk_stream *self);
+    bool mute; /* the client reads nothing but the answer, so that it cannot be asked */
 };
 
 /* ---- what is offered ---- */

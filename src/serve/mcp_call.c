@@ -143,7 +143,7 @@ static const char *method_of(mk_mcp_question what)
 
 bool mk_mcp_can_ask(const mk_mcp_call *call, mk_mcp_question what)
 {
-    if (!call->modern && call->session != NULL && call->stream == NULL)
+    if (!call->modern && call->session != NULL && (call->stream == NULL || call->stream->mute))
         return false;
     return what == MK_ASK_SAMPLING ? call->can_sample
            : what == MK_ASK_ELICITATION ? call->can_elicit : call->can_roots;

@@ -20,8 +20,8 @@ typedef struct mk_writing {
  * its pid); MK_E_SCHEMA, MK_E_INVALID_ARG with a path such as ops[3].vt_e; what mk_store_write reports. */
 MK_CHECK mk_code mk_serve_write(mk_service *service, const mk_caller *caller, const mk_json *ops, const mk_writing *how, mk_buf *out, mk_err *err);
 
-/* `reference` is used when the arguments have no request_id. The arguments of graph_assert, graph_retract and graph_correct. Each fact is about a node (uid) or an edge (src, rel_type,
- * dst). */
+/* The arguments of graph_assert, graph_retract and graph_correct. Each fact is about a node (uid) or an edge (src, rel_type,
+ * dst). `reference` is the provenance when the arguments have no request_id. */
 typedef enum mk_write_verb { MK_WRITE_ASSERT, MK_WRITE_RETRACT, MK_WRITE_CORRECT } mk_write_verb;
 MK_CHECK mk_code mk_serve_facts(mk_service *service, const mk_caller *caller, mk_write_verb verb, const mk_json *arguments, mk_str reference,
                                 mk_buf *out, mk_err *err);

@@ -360,6 +360,11 @@ static void test_sampling__nobody_is_asked_who_need_not_be(void **state)
         assert_int_equal(r.asked, 0);
         rig_close(&r);
     }
+    rig_open(&r, NULL, REPLIES(GOOD_PLAN)); /* it could, but reads nothing but the answer */
+    r.stream.mute = true;
+    assert_answer(&r, ask_in(&r, 0, "auto"), "offline", 3);
+    assert_int_equal(r.asked, 0);
+    rig_close(&r);
     rig_open(&r, NULL, REPLIES(GOOD_PLAN)); /* it did not say that it can */
     assert_answer(&r, ask_in_session(&r, "", "auto"), "offline", 3);
     assert_int_equal(r.asked, 0);
