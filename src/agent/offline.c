@@ -33,7 +33,8 @@ mk_code mk_off__missing(mk_off *q, const char *fmt, ...)
     return MK_OK;
 }
 
-mk_code mk_off__plan(mk_off *q, const mk_buf *steps, const char *kind, const char *from, const mk_buf *understood)
+mk_code mk_off__plan(mk_off *q, const mk_buf *steps, const char *kind, const char *from,
+                     const mk_buf *understood)
 {
     mk_buf raw, plan;
     mk_code rc;
@@ -69,7 +70,8 @@ void mk_off__put_window(const mk_off *q, mk_buf *out)
 {
     const int64_t lo = q->has_window ? q->t_a : q->has_extent ? q->vt_min : 0;
     const int64_t hi = q->has_window ? q->t_b : q->has_extent ? q->vt_max : 1;
-    mk_buf_printf(out, ",\"window\":{\"t_a\":%lld,\"t_b\":%lld}", (long long)(lo < 0 ? 0 : lo), (long long)hi);
+    mk_buf_printf(out, ",\"window\":{\"t_a\":%lld,\"t_b\":%lld}", (long long)(lo < 0 ? 0 : lo),
+                  (long long)hi);
     if (q->has_belief)
         mk_buf_printf(out, ",\"as_of_tt\":%lld", (long long)q->belief);
 }
@@ -95,7 +97,8 @@ void mk_off__say_times(const mk_off *q, mk_buf *out)
 static mk_code check_text(mk_str question, mk_err *err)
 {
     if (question.n > QUESTION_MAX) {
-        mk_fail(err, MK_E_INVALID_ARG, "the question has %zu bytes; at most %d are read", question.n, QUESTION_MAX);
+        mk_fail(err, MK_E_INVALID_ARG, "the question has %zu bytes; at most %d are read", question.n,
+                QUESTION_MAX);
         return MK_E_INVALID_ARG;
     }
     const size_t bad = mk_utf8_check(question);
@@ -106,8 +109,8 @@ static mk_code check_text(mk_str question, mk_err *err)
     return MK_E_INVALID_ARG;
 }
 
-mk_code mk_offline_plan(mk_store *store, mk_view *view, mk_str question, const mk_offline_options *options, mk_arena *arena,
-                        mk_offline_result *out, mk_err *err)
+mk_code mk_offline_plan(mk_store *store, mk_view *view, mk_str question, const mk_offline_options *options,
+                        mk_arena *arena, mk_offline_result *out, mk_err *err)
 {
     static const mk_offline_options plain;
     mk_view_stats stats;
@@ -118,8 +121,16 @@ mk_code mk_offline_plan(mk_store *store, mk_view *view, mk_str question, const m
     if (q == NULL)
         return mk_fail_nomem(err);
     mk_view_get_stats(view, &stats);
-    *q = (mk_off){.store = store, .view = view, .arena = arena, .options = options != NULL ? options : &plain, .out = out, .err = err,
-                  .question = question, .has_extent = stats.has_extent, .vt_min = stats.vt_min, .vt_max = stats.vt_max};
+    *q = (mk_off){.store = store,
+                  .view = view,
+                  .arena = arena,
+                  .options = options != NULL ? options : &plain,
+                  .out = out,
+                  .err = err,
+                  .question = question,
+                  .has_extent = stats.has_extent,
+                  .vt_min = stats.vt_min,
+                  .vt_max = stats.vt_max};
     mk_off__tokens(q);
     mk_off__times(q);
     MK_TRY(rc, mk_off__names(q));
@@ -130,8 +141,8 @@ out:
 
 /* ---- questions that this store can answer ---- */
 
-static mk_code try_example(mk_store *store, mk_view *view, mk_arena *arena, const mk_buf *text, mk_str *questions, size_t *count,
-                           size_t max, mk_err *err)
+static mk_code try_example(mk_store *store, mk_view *view, mk_arena *arena, const mk_buf *text,
+                           mk_str *questions, size_t *count, size_t max, mk_err *err)
 {
     mk_offline_result result;
     mk_code rc = mk_buf_done(text, err);
@@ -170,7 +181,8 @@ static void put_date(mk_buf *out, int64_t us)
     mk_buf_put(out, text, n > 10 ? 10 : n);
 }
 
-mk_code mk_offline_examples(mk_store *store, mk_view *view, mk_arena *arena, size_t max, mk_str *questions, size_t *count, mk_err *err)
+mk_code mk_offline_examples(mk_store *store, mk_view *view, mk_arena *arena, size_t max, mk_str *questions,
+                            size_t *count, mk_err *err)
 {
     some_uid found = {.arena = arena, .view = view};
     mk_view_stats stats;

@@ -22,7 +22,8 @@ typedef struct mk_offline_options {
 typedef struct mk_offline_result {
     bool planned;
     mk_str plan;         /* canonical JSON for mk_plan_check; empty when not planned */
-    mk_str understood;   /* the reading as a sentence, with dates spelled out; when abstaining, what was understood */
+    mk_str understood;   /* the reading as a sentence, with dates spelled out; when abstaining, what was
+                            understood */
     mk_str as_of_text;   /* belief time that the question itself names ("as believed on ..."); empty: none */
     bool has_as_of_tt;
     int64_t as_of_tt;    /* that time, microseconds */

@@ -1,9 +1,9 @@
 /* offline_events.c — who did what to whom, how often, when first. See offline_internal.h. Layer: agent.
  *
- * The sentence has a verb: a relation type of the store, or one of giving and getting. What stands before it is its subject,
- * what behind it its object, prepositions overrule both, and getting turns source and target round. From that follow
- * the filters of one aggregation and what is asked of it. A ranking with a tie at its cut has no unique answer and is
- * not given. Source: agent spec, 18.9, 18.16. */
+ * The sentence has a verb: a relation type of the store, or one of giving and getting. What stands before it
+ * is its subject, what behind it its object, prepositions overrule both, and getting turns source and target
+ * round. From that follow the filters of one aggregation and what is asked of it. A ranking with a tie at its
+ * cut has no unique answer and is not given. Source: agent spec, 18.9, 18.16. */
 #include "agent/offline_internal.h"
 
 #include <stdio.h>
@@ -11,7 +11,24 @@
 #include "op/call.h"
 
 typedef enum role { R_NONE, R_SRC, R_DST } role;
-typedef enum asked { A_NONE, A_COUNT, A_ENTITIES, A_COUNT_ENTITIES, A_TOP, A_MEAN, A_VALUE, A_DID, A_BOTH_WAYS, A_PARTNERS, A_COUNT_PARTNERS, A_COMMON, A_WHEN, A_ONCE, A_BUCKET, A_TYPE } asked;
+typedef enum asked {
+    A_NONE,
+    A_COUNT,
+    A_ENTITIES,
+    A_COUNT_ENTITIES,
+    A_TOP,
+    A_MEAN,
+    A_VALUE,
+    A_DID,
+    A_BOTH_WAYS,
+    A_PARTNERS,
+    A_COUNT_PARTNERS,
+    A_COMMON,
+    A_WHEN,
+    A_ONCE,
+    A_BUCKET,
+    A_TYPE
+} asked;
 
 typedef struct events {
     mk_off *q;
@@ -54,11 +71,12 @@ static void find_verb(events *e)
     const mk_off *q = e->q;
     e->verb = q->count;
     for (size_t i = 0; i < q->count && e->verb == q->count; i++)
-        if (!q->tokens[i].used && (is_verb_concept(q->tokens[i].concept) || mk_off__is_event_verb(&q->tokens[i])))
+        if (!q->tokens[i].used &&
+            (is_verb_concept(q->tokens[i].concept) || mk_off__is_event_verb(&q->tokens[i])))
             e->verb = i;
     /* "MESSAGE events" is a noun; with no other verb a relation type is what was done. */
-    const bool noun = q->rel_count != 0 && q->rel_last[0] + 1 < q->count && !q->tokens[q->rel_last[0] + 1].used &&
-                      q->tokens[q->rel_last[0] + 1].concept == C_EVENT;
+    const bool noun = q->rel_count != 0 && q->rel_last[0] + 1 < q->count &&
+                      !q->tokens[q->rel_last[0] + 1].used && q->tokens[q->rel_last[0] + 1].concept == C_EVENT;
     if (q->rel_count != 0 && !noun && (e->verb == q->count || !is_verb_concept(q->tokens[e->verb].concept)))
         e->verb = q->rel_first[0];
     if (e->verb == q->count)
@@ -72,7 +90,8 @@ static void find_verb(events *e)
     if (e->verb > 0)
         close = mk_off__is_any(&q->tokens[e->verb - 1], "was were been being be is are");
     /* "was renamed to" names a relation from what was renamed: its own preposition keeps the direction. */
-    const bool towards = q->rel_count != 0 && e->verb == q->rel_first[0] && mk_off__is(&q->tokens[q->rel_last[0]], "to");
+    const bool towards =
+        q->rel_count != 0 && e->verb == q->rel_first[0] && mk_off__is(&q->tokens[q->rel_last[0]], "to");
     /* "When was X added": the auxiliary stands before the name. */
     const bool split = e->verb > 0 && q->tokens[e->verb - 1].used && auxiliary && q->rel_count != 0;
     e->passive = !towards && ((e->passive && auxiliary) || ((close || split) && q->rel_count != 0));
@@ -87,7 +106,8 @@ static bool has_second_verb(const events *e)
     const mk_off *q = e->q;
     for (size_t i = 0; i < q->count; i++) {
         const mk_token *t = &q->tokens[i];
-        const bool verb = !t->used && (is_verb_concept(t->concept) || mk_off__is_event_verb(t)) && !mk_off__is_end_noun(t);
+        const bool verb =
+            !t->used && (is_verb_concept(t->concept) || mk_off__is_event_verb(t)) && !mk_off__is_end_noun(t);
         if (verb && i != e->verb && !(e->verb < q->count && q->tokens[e->verb].used))
             return true;
     }
@@ -98,7 +118,8 @@ static bool has_second_verb(const events *e)
 
 static size_t before_name(const mk_off *q, size_t first)
 {
-    while (first > 0 && mk_off__is_any(&q->tokens[first - 1], "the node account user entity person file accounts country"))
+    while (first > 0 &&
+           mk_off__is_any(&q->tokens[first - 1], "the node account user entity person file accounts country"))
         first--;
     return first;
 }
@@ -108,13 +129,16 @@ static role role_of_name(const events *e, const mk_name *n)
     const mk_off *q = e->q;
     const size_t at = before_name(q, n->first);
     const mk_token *prep = at > 0 ? &q->tokens[at - 1] : NULL;
-    if (prep != NULL && (mk_off__is(prep, "from") || (mk_off__is(prep, "by") && (e->passive || e->verb == q->count))))
+    if (prep != NULL &&
+        (mk_off__is(prep, "from") || (mk_off__is(prep, "by") && (e->passive || e->verb == q->count))))
         return R_SRC;
     if (prep != NULL && mk_off__is_any(prep, "to towards toward at against") && !mk_off__is(prep, "at"))
         return R_DST;
     if (e->verb == q->count)
         return R_NONE;
-    if (prep != NULL && mk_off__is_any(prep, "did does do has had have")) /* "how many did ada send": whoever stands here, did it */
+    if (prep != NULL &&
+        mk_off__is_any(prep,
+                       "did does do has had have")) /* "how many did ada send": whoever stands here, did it */
         return e->subject;
     return n->first < e->verb ? e->subject : e->object;
 }
@@ -125,7 +149,8 @@ static bool is_between(const mk_off *q)
     if (q->name_count != 2)
         return false;
     const size_t first = before_name(q, q->names[0].first), and = q->names[0].last + 1;
-    return first > 0 && mk_off__is(&q->tokens[first - 1], "between") && mk_off__is(&q->tokens[and], "and") && q->names[1].first == and + 1;
+    return first > 0 && mk_off__is(&q->tokens[first - 1], "between") && mk_off__is(&q->tokens[and], "and") &&
+           q->names[1].first == and+1;
 }
 
 static bool place_names(events *e)
@@ -141,8 +166,10 @@ static bool place_names(events *e)
         const size_t at = before_name(q, q->names[i].first);
         /* "together with A", "with how many did A have events" */
         const size_t behind = q->names[i].last + 1;
-        const bool fronted = mk_off__is(&q->tokens[0], "with") && behind < q->count && mk_off__is_any(&q->tokens[behind], "have had has share shared");
-        if (q->name_count == 1 && e->verb == q->count && at > 0 && (mk_off__is(&q->tokens[at - 1], "with") || fronted)) {
+        const bool fronted = mk_off__is(&q->tokens[0], "with") && behind < q->count &&
+                             mk_off__is_any(&q->tokens[behind], "have had has share shared");
+        if (q->name_count == 1 && e->verb == q->count && at > 0 &&
+            (mk_off__is(&q->tokens[at - 1], "with") || fronted)) {
             e->with = true;
             e->src = q->names[i].uid;
             return true;
@@ -154,7 +181,8 @@ static bool place_names(events *e)
         }
         role r = role_of_name(e, &q->names[i]);
         /* "from both n1 and n13": the second has the preposition of the first */
-        const bool both = i == 1 && q->names[1].first == q->names[0].last + 2 && mk_off__is(&q->tokens[q->names[0].last + 1], "and");
+        const bool both = i == 1 && q->names[1].first == q->names[0].last + 2 &&
+                          mk_off__is(&q->tokens[q->names[0].last + 1], "and");
         if (both) {
             const size_t before = before_name(q, q->names[0].first);
             if (before == 0 || !mk_off__is(&q->tokens[before - 1], "both"))
@@ -163,7 +191,9 @@ static bool place_names(events *e)
             return true;
         }
         if (q->name_count == 2 && i == 0 && at > 1 && mk_off__is(&q->tokens[at - 1], "both"))
-            r = mk_off__is_any(&q->tokens[at - 2], "from by") ? R_SRC : mk_off__is(&q->tokens[at - 2], "to") ? R_DST : r;
+            r = mk_off__is_any(&q->tokens[at - 2], "from by") ? R_SRC
+                : mk_off__is(&q->tokens[at - 2], "to")        ? R_DST
+                                                              : r;
         mk_str *to = r == R_SRC ? &e->src : r == R_DST ? &e->dst : NULL;
         if (to == NULL || (to->n != 0 && !mk_str_eq(*to, q->names[i].uid)))
             return false;
@@ -179,7 +209,8 @@ static size_t noun_after(const mk_off *q, size_t i)
 {
     for (i++; i < q->count; i++) {
         const mk_concept c = q->tokens[i].concept;
-        if (q->tokens[i].used || (c != C_DISTINCT && c != C_OTHER && c != C_STOP && c != C_POSITIVE && c != C_NEGATIVE && c != C_COUNT && c != C_NUMBER))
+        if (q->tokens[i].used || (c != C_DISTINCT && c != C_OTHER && c != C_STOP && c != C_POSITIVE &&
+                                  c != C_NEGATIVE && c != C_COUNT && c != C_NUMBER))
             return i;
     }
     return q->count;
@@ -204,7 +235,11 @@ static const char *period_of(const mk_token *t)
 {
     static const struct {
         const char *words, *unit;
-    } periods[] = {{"day days date", "day"}, {"week weeks", "week"}, {"month months", "month"}, {"quarter quarters", "quarter"}, {"year years", "year"}};
+    } periods[] = {{"day days date", "day"},
+                   {"week weeks", "week"},
+                   {"month months", "month"},
+                   {"quarter quarters", "quarter"},
+                   {"year years", "year"}};
     for (size_t i = 0; i < sizeof periods / sizeof *periods; i++)
         if (mk_off__is_any(t, periods[i].words))
             return periods[i].unit;
@@ -220,7 +255,8 @@ static int64_t top_number(events *e, size_t *used)
         const size_t t = q->number_tokens[i];
         const bool after_top = t > 0 && mk_off__is_any(&q->tokens[t - 1], "top the which");
         if (after_top && q->numbers[i] >= 1 && q->numbers[i] <= 1000 && t + 1 < q->count &&
-            (q->tokens[t + 1].concept == C_NODE || q->tokens[t + 1].concept == C_MOST || q->tokens[t + 1].used)) {
+            (q->tokens[t + 1].concept == C_NODE || q->tokens[t + 1].concept == C_MOST ||
+             q->tokens[t + 1].used)) {
             *used = i;
             return q->numbers[i];
         }
@@ -231,14 +267,16 @@ static int64_t top_number(events *e, size_t *used)
 static bool find_asked(events *e, uint64_t bits)
 {
     const mk_off *q = e->q;
-    const size_t count = mk_off__find(q, C_COUNT), which = mk_off__find(q, C_WHICH), who = mk_off__find(q, C_WHO);
+    const size_t count = mk_off__find(q, C_COUNT), which = mk_off__find(q, C_WHICH),
+                 who = mk_off__find(q, C_WHO);
     const size_t noun = noun_after(q, count < q->count ? count : which < q->count ? which : who);
     size_t used;
     e->top = top_number(e, &used);
     e->noun = who < q->count && which == q->count && count == q->count ? who : noun;
     if (q->count > 0 && q->tokens[0].concept == C_DID) {
-        const uint64_t other_questions = MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) | MK_C(C_COUNT) | MK_C(C_MOST) | MK_C(C_AVERAGE) |
-                                         MK_C(C_NODE) | MK_C(C_OTHER) | MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_DISTINCT);
+        const uint64_t other_questions = MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) | MK_C(C_COUNT) |
+                                         MK_C(C_MOST) | MK_C(C_AVERAGE) | MK_C(C_NODE) | MK_C(C_OTHER) |
+                                         MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_DISTINCT);
         e->what = A_DID;
         return (bits & other_questions) == 0 && e->verb < q->count;
     }
@@ -256,12 +294,14 @@ static bool find_asked(events *e, uint64_t bits)
     }
     if (e->between) {
         e->what = A_BOTH_WAYS;
-        return count < q->count && noun < q->count && (q->tokens[noun].concept == C_EVENT || q->tokens[noun].concept == C_TIME) && q->rel_count == 0;
+        return count < q->count && noun < q->count &&
+               (q->tokens[noun].concept == C_EVENT || q->tokens[noun].concept == C_TIME) && q->rel_count == 0;
     }
     if (e->common.n != 0) {
         e->who = e->src.n != 0 ? R_DST : R_SRC;
         e->what = A_COMMON;
-        return (who < q->count || (noun < q->count && q->tokens[noun].concept == C_NODE)) && (bits & MK_C(C_MOST)) == 0;
+        return (who < q->count || (noun < q->count && q->tokens[noun].concept == C_NODE)) &&
+               (bits & MK_C(C_MOST)) == 0;
     }
     if ((bits & MK_C(C_AVERAGE)) != 0) {
         e->what = q->prop.n != 0 ? A_MEAN : A_NONE;
@@ -278,8 +318,8 @@ static bool find_asked(events *e, uint64_t bits)
         return true;
     }
     /* "what rating did A give B": one event, and its property */
-    if (which < q->count && count == q->count && q->prop.n != 0 && noun == q->prop_token && e->src.n != 0 && e->dst.n != 0 &&
-        (bits & MK_C(C_MOST)) == 0) {
+    if (which < q->count && count == q->count && q->prop.n != 0 && noun == q->prop_token && e->src.n != 0 &&
+        e->dst.n != 0 && (bits & MK_C(C_MOST)) == 0) {
         e->what = A_VALUE;
         return true;
     }
@@ -304,7 +344,8 @@ static bool find_asked(events *e, uint64_t bits)
         return e->who != R_NONE;
     }
     if (count < q->count) {
-        const bool things = noun < q->count && !q->tokens[noun].used && (q->tokens[noun].concept == C_EVENT || q->tokens[noun].concept == C_TIME);
+        const bool things = noun < q->count && !q->tokens[noun].used &&
+                            (q->tokens[noun].concept == C_EVENT || q->tokens[noun].concept == C_TIME);
         const bool by_rel = noun < q->count && q->rel_count != 0 && noun == q->rel_first[0];
         e->what = A_COUNT;
         return things || by_rel;
@@ -352,7 +393,10 @@ static void put_filters(events *e, mk_buf *out)
     const mk_off *q = e->q;
     const role r = e->src.n != 0 ? R_SRC : e->dst.n != 0 ? R_DST : R_NONE;
     if (r != R_NONE) {
-        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[", e->either ? "either" : r == R_SRC ? "src" : "dst");
+        mk_buf_printf(out, ",\"endpoint_filter\":{\"role\":\"%s\",\"uids\":[",
+                      e->either    ? "either"
+                      : r == R_SRC ? "src"
+                                   : "dst");
         mk_canon_string(out, r == R_SRC ? e->src : e->dst);
         mk_buf_z(out, "]}");
     }
@@ -382,9 +426,13 @@ static void say_filters(events *e)
             mk_buf_printf(said, "%s%.*s", i ? " or " : " of type ", MK_STR_ARG(q->rels[i]));
     if (e->cmp != NULL)
         mk_buf_printf(said, " whose %.*s is %s %lld", MK_STR_ARG(q->prop),
-                      e->cmp[0] == 'e' ? "exactly" : e->cmp[0] == 'g' ? "above" : "below", (long long)e->value);
+                      e->cmp[0] == 'e'   ? "exactly"
+                      : e->cmp[0] == 'g' ? "above"
+                                         : "below",
+                      (long long)e->value);
     if (e->src.n != 0)
-        mk_buf_printf(said, e->either ? " that %.*s is source or target of" : " from %.*s", MK_STR_ARG(e->src));
+        mk_buf_printf(said, e->either ? " that %.*s is source or target of" : " from %.*s",
+                      MK_STR_ARG(e->src));
     if (e->dst.n != 0)
         mk_buf_printf(said, " to %.*s", MK_STR_ARG(e->dst));
     mk_off__say_times(q, said);
@@ -408,13 +456,18 @@ static void close_first(events *e)
 
 static void put_second(events *e, const char *fmt_args)
 {
-    mk_buf_printf(&e->steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"input\":{\"$ref\":\"s1.rows\"},%s}}", fmt_args);
+    mk_buf_printf(&e->steps,
+                  ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"input\":{\"$ref\":"
+                  "\"s1.rows\"},%s}}",
+                  fmt_args);
 }
 
-/* With both ends named the aggregation filters one and groups by the other, and the wanted group is picked. */
+/* With both ends named the aggregation filters one and groups by the other, and the wanted group is
+ * picked. */
 static void pick_target(events *e)
 {
-    mk_buf_z(&e->steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s1.rows\"},"
+    mk_buf_z(&e->steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":"
+                        "\"filter\",\"input\":{\"$ref\":\"s1.rows\"},"
                         "\"field\":\"dst\",\"cmp\":\"eq\",\"value\":");
     mk_canon_string(&e->steps, e->dst);
     mk_buf_z(&e->steps, "}}");
@@ -432,18 +485,21 @@ static void write_number(events *e, const char *aggregate, const char *column, c
     pick_target(e);
     snprintf(e->from, sizeof e->from, "s2.rows[0].%.80s", column);
     if (e->what == A_COUNT || e->what == A_DID) { /* no group is a count of none */
-        mk_buf_z(&e->steps, ",{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":[\"s2\"],\"args\":{\"fn\":\"sum\",\"input\":{\"$ref\":\"s2.rows\"},"
+        mk_buf_z(&e->steps, ",{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":[\"s2\"],\"args\":{\"fn\":"
+                            "\"sum\",\"input\":{\"$ref\":\"s2.rows\"},"
                             "\"field\":\"count\"}}");
         snprintf(e->from, sizeof e->from, "s3.value");
     }
 }
 
-static void write_ranking(events *e, const char *groups, const char *aggregate, const char *field, const char *column)
+static void write_ranking(events *e, const char *groups, const char *aggregate, const char *field,
+                          const char *column)
 {
     char args[160];
     put_groups(e, groups, aggregate);
     close_first(e);
-    snprintf(args, sizeof args, "\"fn\":\"topk\",\"field\":\"%s\",\"k\":%lld", field, (long long)(e->what == A_TOP ? e->top : 1));
+    snprintf(args, sizeof args, "\"fn\":\"topk\",\"field\":\"%s\",\"k\":%lld", field,
+             (long long)(e->what == A_TOP ? e->top : 1));
     put_second(e, args);
     snprintf(e->from, sizeof e->from, "s2.rows%s", column);
 }
@@ -454,8 +510,11 @@ static void put_side(events *e, const char *step, mk_str src, mk_str dst)
     const mk_str kept_src = e->src, kept_dst = e->dst;
     e->src = src;
     e->dst = dst;
-    mk_buf_printf(&e->steps, "%s{\"id\":\"%s\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],"
-                  "\"aggregates\":[{\"agg\":\"count\"}]", e->steps.n ? "," : "", step, src.n != 0 ? "dst" : "src");
+    mk_buf_printf(&e->steps,
+                  "%s{\"id\":\"%s\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":"
+                  "\"endpoint\",\"role\":\"%s\"}],"
+                  "\"aggregates\":[{\"agg\":\"count\"}]",
+                  e->steps.n ? "," : "", step, src.n != 0 ? "dst" : "src");
     put_filters(e, &e->steps);
     mk_buf_z(&e->steps, "}}");
     e->src = kept_src;
@@ -464,7 +523,8 @@ static void put_side(events *e, const char *step, mk_str src, mk_str dst)
 
 static void put_compute(events *e, const char *step, const char *depends, const char *args)
 {
-    mk_buf_printf(&e->steps, ",{\"id\":\"%s\",\"op\":\"compute\",\"depends_on\":[%s],\"args\":{%s}}", step, depends, args);
+    mk_buf_printf(&e->steps, ",{\"id\":\"%s\",\"op\":\"compute\",\"depends_on\":[%s],\"args\":{%s}}", step,
+                  depends, args);
 }
 
 /* Whoever is at the other end of an event of one node, in either direction, itself aside. */
@@ -473,15 +533,19 @@ static void write_partners(events *e)
     const mk_str none = {NULL, 0};
     put_side(e, "s1", e->src, none);
     put_side(e, "s2", none, e->src);
-    put_compute(e, "s3", "\"s1\",\"s2\"", "\"fn\":\"union\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"dst\",\"other\":{\"$ref\":\"s2.rows\"},"
-                                      "\"other_field\":\"src\"");
-    mk_buf_z(&e->steps, ",{\"id\":\"s4\",\"op\":\"compute\",\"depends_on\":[\"s3\"],\"args\":{\"fn\":\"difference\",\"input\":{\"$ref\":\"s3.rows\"},"
+    put_compute(e, "s3", "\"s1\",\"s2\"",
+                "\"fn\":\"union\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"dst\",\"other\":{\"$ref\":"
+                "\"s2.rows\"},"
+                "\"other_field\":\"src\"");
+    mk_buf_z(&e->steps, ",{\"id\":\"s4\",\"op\":\"compute\",\"depends_on\":[\"s3\"],\"args\":{\"fn\":"
+                        "\"difference\",\"input\":{\"$ref\":\"s3.rows\"},"
                         "\"other\":[");
     mk_canon_string(&e->steps, e->src);
     mk_buf_z(&e->steps, "]}}");
     e->kind = e->what == A_PARTNERS ? "entity_set" : "count";
     snprintf(e->from, sizeof e->from, e->what == A_PARTNERS ? "s4.rows" : "s4.rows_total");
-    mk_buf_printf(&e->said, "%s in an event with %.*s, in either direction", e->what == A_PARTNERS ? "Which other nodes are" : "How many other nodes are",
+    mk_buf_printf(&e->said, "%s in an event with %.*s, in either direction",
+                  e->what == A_PARTNERS ? "Which other nodes are" : "How many other nodes are",
                   MK_STR_ARG(e->src));
     mk_off__say_times(e->q, &e->said);
 }
@@ -494,19 +558,25 @@ static void write_both_ways(events *e)
         char step[8], depends[16];
         snprintf(step, sizeof step, "s%d", i * 3 + 1);
         put_side(e, step, ends[i], none);
-        mk_buf_printf(&e->steps, ",{\"id\":\"s%d\",\"op\":\"compute\",\"depends_on\":[\"%s\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"%s.rows\"},"
-                      "\"field\":\"dst\",\"cmp\":\"eq\",\"value\":", i * 3 + 2, step, step);
+        mk_buf_printf(&e->steps,
+                      ",{\"id\":\"s%d\",\"op\":\"compute\",\"depends_on\":[\"%s\"],\"args\":{\"fn\":"
+                      "\"filter\",\"input\":{\"$ref\":\"%s.rows\"},"
+                      "\"field\":\"dst\",\"cmp\":\"eq\",\"value\":",
+                      i * 3 + 2, step, step);
         mk_canon_string(&e->steps, ends[1 - i]);
         mk_buf_z(&e->steps, "}}");
         snprintf(depends, sizeof depends, "\"s%d\"", i * 3 + 2);
         snprintf(step, sizeof step, "s%d", i * 3 + 3);
-        put_compute(e, step, depends, i == 0 ? "\"fn\":\"sum\",\"field\":\"count\",\"input\":{\"$ref\":\"s2.rows\"}"
-                                             : "\"fn\":\"sum\",\"field\":\"count\",\"input\":{\"$ref\":\"s5.rows\"}");
+        put_compute(e, step, depends,
+                    i == 0 ? "\"fn\":\"sum\",\"field\":\"count\",\"input\":{\"$ref\":\"s2.rows\"}"
+                           : "\"fn\":\"sum\",\"field\":\"count\",\"input\":{\"$ref\":\"s5.rows\"}");
     }
-    put_compute(e, "s7", "\"s3\",\"s6\"", "\"fn\":\"sum\",\"input\":[{\"$ref\":\"s3.value\"},{\"$ref\":\"s6.value\"}]");
+    put_compute(e, "s7", "\"s3\",\"s6\"",
+                "\"fn\":\"sum\",\"input\":[{\"$ref\":\"s3.value\"},{\"$ref\":\"s6.value\"}]");
     e->kind = "count";
     snprintf(e->from, sizeof e->from, "s7.value");
-    mk_buf_printf(&e->said, "How many events there are between %.*s and %.*s, in both directions", MK_STR_ARG(e->src), MK_STR_ARG(e->dst));
+    mk_buf_printf(&e->said, "How many events there are between %.*s and %.*s, in both directions",
+                  MK_STR_ARG(e->src), MK_STR_ARG(e->dst));
     mk_off__say_times(e->q, &e->said);
 }
 
@@ -518,12 +588,15 @@ static void write_common(events *e)
     char args[200];
     put_side(e, "s1", from ? one : none, from ? none : one);
     put_side(e, "s2", from ? e->common : none, from ? none : e->common);
-    snprintf(args, sizeof args, "\"fn\":\"intersect\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"%s\",\"other\":{\"$ref\":\"s2.rows\"}", from ? "dst" : "src");
+    snprintf(args, sizeof args,
+             "\"fn\":\"intersect\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"%s\",\"other\":{\"$ref\":"
+             "\"s2.rows\"}",
+             from ? "dst" : "src");
     put_compute(e, "s3", "\"s1\",\"s2\"", args);
     e->kind = "entity_set";
     snprintf(e->from, sizeof e->from, "s3.rows");
-    mk_buf_printf(&e->said, "Which nodes are %s of events both %s %.*s and %.*s", from ? "targets" : "sources", from ? "from" : "to", MK_STR_ARG(one),
-                  MK_STR_ARG(e->common));
+    mk_buf_printf(&e->said, "Which nodes are %s of events both %s %.*s and %.*s",
+                  from ? "targets" : "sources", from ? "from" : "to", MK_STR_ARG(one), MK_STR_ARG(e->common));
     if (e->cmp != NULL)
         mk_buf_printf(&e->said, ", %.*s %s %lld", MK_STR_ARG(e->q->prop), e->cmp, (long long)e->value);
     mk_off__say_times(e->q, &e->said);
@@ -546,30 +619,39 @@ static void write_what(events *e)
     case A_DID:
         mk_buf_z(&e->said, "Whether there was an event");
         write_number(e, "{\"agg\":\"count\"}", "count", "value");
-        mk_buf_printf(&e->steps, ",{\"id\":\"s4\",\"op\":\"compute\",\"depends_on\":[\"%.2s\"],\"args\":{\"fn\":\"compare\",\"cmp\":\"gt\","
-                      "\"x\":{\"$ref\":\"%s\"},\"y\":0}}", e->from, e->from);
+        mk_buf_printf(&e->steps,
+                      ",{\"id\":\"s4\",\"op\":\"compute\",\"depends_on\":[\"%.2s\"],\"args\":{\"fn\":"
+                      "\"compare\",\"cmp\":\"gt\","
+                      "\"x\":{\"$ref\":\"%s\"},\"y\":0}}",
+                      e->from, e->from);
         snprintf(e->from, sizeof e->from, "s4.value");
         break;
     case A_MEAN:
         mk_buf_printf(&e->said, "The mean %.*s of events", MK_STR_ARG(q->prop));
-        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"%.*s\"}", (int)(q->prop.n > 60 ? 60 : q->prop.n), q->prop.p);
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":\"%.*s\"}",
+                 (int)(q->prop.n > 60 ? 60 : q->prop.n), q->prop.p);
         snprintf(column, sizeof column, "mean_prop_%.*s", MK_STR_ARG(q->prop));
         write_number(e, aggregate, column, "value");
         break;
     case A_VALUE:
         mk_buf_printf(&e->said, "The %.*s of the event", MK_STR_ARG(q->prop));
-        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max\",\"of\":\"prop\",\"prop\":\"%.*s\"}", (int)(q->prop.n > 60 ? 60 : q->prop.n), q->prop.p);
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max\",\"of\":\"prop\",\"prop\":\"%.*s\"}",
+                 (int)(q->prop.n > 60 ? 60 : q->prop.n), q->prop.p);
         snprintf(column, sizeof column, "max_prop_%.*s", MK_STR_ARG(q->prop));
         write_number(e, aggregate, column, "value");
         break;
     case A_ONCE:
     case A_WHEN:
-        mk_buf_printf(&e->said, "When the %s event was", e->what == A_ONCE ? "only" : e->last ? "last" : "first");
+        mk_buf_printf(&e->said, "When the %s event was",
+                      e->what == A_ONCE ? "only"
+                      : e->last         ? "last"
+                                        : "first");
         snprintf(aggregate, sizeof aggregate, "{\"agg\":\"%s\",\"of\":\"vt_s\"}", e->last ? "max" : "min");
         write_number(e, aggregate, e->last ? "max_vt_s" : "min_vt_s", "value");
         break;
     case A_COUNT_ENTITIES:
-        mk_buf_printf(&e->said, "How many different nodes are %s of events", e->who == R_SRC ? "sources" : "targets");
+        mk_buf_printf(&e->said, "How many different nodes are %s of events",
+                      e->who == R_SRC ? "sources" : "targets");
         put_groups(e, groups, "{\"agg\":\"count\"}");
         close_first(e);
         e->kind = "count";
@@ -586,9 +668,13 @@ static void write_what(events *e)
         if (e->top == 1)
             mk_buf_printf(&e->said, "Which node is the %s of ", e->who == R_SRC ? "source" : "target");
         else
-            mk_buf_printf(&e->said, "Which %lld nodes are the %s of ", (long long)e->top, e->who == R_SRC ? "sources" : "targets");
-        mk_buf_z(&e->said, !e->by_distinct ? "the most events" : e->who == R_SRC ? "events to the most different targets" : "events from the most different sources");
-        snprintf(aggregate, sizeof aggregate, e->by_distinct ? "{\"agg\":\"count_distinct\",\"of\":\"%s\"}" : "{\"agg\":\"count\"}",
+            mk_buf_printf(&e->said, "Which %lld nodes are the %s of ", (long long)e->top,
+                          e->who == R_SRC ? "sources" : "targets");
+        mk_buf_z(&e->said, !e->by_distinct   ? "the most events"
+                           : e->who == R_SRC ? "events to the most different targets"
+                                             : "events from the most different sources");
+        snprintf(aggregate, sizeof aggregate,
+                 e->by_distinct ? "{\"agg\":\"count_distinct\",\"of\":\"%s\"}" : "{\"agg\":\"count\"}",
                  word(other(e->who)));
         snprintf(column, sizeof column, e->by_distinct ? "distinct_%s" : "count", word(other(e->who)));
         write_ranking(e, groups, aggregate, column, e->who == R_SRC ? "[*].src" : "[*].dst");
@@ -611,27 +697,6 @@ static void write_what(events *e)
 }
 
 /* ---- what has to be so for the answer to be the answer ---- */
-
-mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, const mk_json **rows)
-{
-    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
-    mk_call_result result;
-    mk_json *payload;
-    mk_code rc;
-    *rows = NULL;
-    mk_call_result_init(&result, q->arena->alloc);
-    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), args, &options, scratch, &result, q->err);
-    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
-        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
-        goto out;
-    }
-    MK_TRY(rc, rc);
-    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
-    *rows = mk_json_get(payload, "rows");
-out:
-    mk_call_result_free(&result);
-    return rc;
-}
 
 static mk_code aggregate_now(events *e, const char *groups, mk_arena *scratch, const mk_json **rows)
 {
@@ -657,7 +722,8 @@ static mk_code is_tied(events *e, bool *tied)
     mk_code rc;
     *tied = false;
     mk_arena_init(&scratch, q->arena->alloc);
-    MK_TRY(rc, mk_off__aggregate(q, mk_buf_view(&e->args), &scratch, &rows)); /* NULL: the plan will say why */
+    MK_TRY(rc,
+           mk_off__aggregate(q, mk_buf_view(&e->args), &scratch, &rows)); /* NULL: the plan will say why */
     const int64_t k = e->what == A_TOP ? e->top : 1;
     int64_t above = 0, equal = 0, cut = INT64_MIN;
     for (int64_t i = 0; i < k; i++) { /* the k-th largest number, by k passes: k is small */
@@ -665,7 +731,8 @@ static mk_code is_tied(events *e, bool *tied)
         for (size_t r = 0; rows != NULL && r < rows->n; r++)
             for (size_t m = 0; m < rows->items[r].n; m++) {
                 const mk_member *member = &rows->items[r].members[m];
-                const bool number = mk_str_eq(member->key, MK_STR("count")) || mk_str_starts(member->key, MK_STR("distinct_"));
+                const bool number = mk_str_eq(member->key, MK_STR("count")) ||
+                                    mk_str_starts(member->key, MK_STR("distinct_"));
                 if (!number || member->value.kind != MK_JSON_INT || (i > 0 && member->value.i >= cut))
                     continue;
                 at_best = member->value.i == best ? at_best + 1 : member->value.i > best ? 1 : at_best;
@@ -685,7 +752,8 @@ out:
     return rc;
 }
 
-/* "files" are asked for: then everything that is found must be a File. A label said of the other end must hold there. */
+/* "files" are asked for: then everything that is found must be a File. A label said of the other end must
+ * hold there. */
 static mk_code labels_agree(events *e, bool *agree)
 {
     const mk_off *q = e->q;
@@ -743,11 +811,15 @@ static bool read_question(events *e)
 {
     const mk_off *q = e->q;
     const uint64_t bits = mk_off__concepts(q);
-    const uint64_t known = MK_C(C_STOP) | MK_C(C_COUNT) | MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) | MK_C(C_DID) | MK_C(C_NODE) | MK_C(C_EVENT) |
-                           MK_C(C_SEND) | MK_C(C_RECEIVE) | MK_C(C_MOST) | MK_C(C_DISTINCT) | MK_C(C_AVERAGE) | MK_C(C_POSITIVE) |
-                           MK_C(C_NEGATIVE) | MK_C(C_VALUE) | MK_C(C_NUMBER) | MK_C(C_FIRST) | MK_C(C_LAST) | MK_C(C_EVER) | MK_C(C_INVOLVED) |
-                           MK_C(C_OTHER) | MK_C(C_TYPE) | MK_C(C_PERIOD) | MK_C(C_TIME) | MK_C(C_NOW) | MK_C(C_EXIST) | MK_C(C_TOTAL) | MK_C(C_BELIEF) | MK_C(C_NEIGHBOUR) | MK_C(C_NEW);
-    if ((bits & ~known) != 0 || q->instant_count != 0 || q->length_count != 0 || q->name_count > 2 || q->rel_count > 1)
+    const uint64_t known = MK_C(C_STOP) | MK_C(C_COUNT) | MK_C(C_WHICH) | MK_C(C_WHO) | MK_C(C_WHEN) |
+                           MK_C(C_DID) | MK_C(C_NODE) | MK_C(C_EVENT) | MK_C(C_SEND) | MK_C(C_RECEIVE) |
+                           MK_C(C_MOST) | MK_C(C_DISTINCT) | MK_C(C_AVERAGE) | MK_C(C_POSITIVE) |
+                           MK_C(C_NEGATIVE) | MK_C(C_VALUE) | MK_C(C_NUMBER) | MK_C(C_FIRST) | MK_C(C_LAST) |
+                           MK_C(C_EVER) | MK_C(C_INVOLVED) | MK_C(C_OTHER) | MK_C(C_TYPE) | MK_C(C_PERIOD) |
+                           MK_C(C_TIME) | MK_C(C_NOW) | MK_C(C_EXIST) | MK_C(C_TOTAL) | MK_C(C_BELIEF) |
+                           MK_C(C_NEIGHBOUR) | MK_C(C_NEW);
+    if ((bits & ~known) != 0 || q->instant_count != 0 || q->length_count != 0 || q->name_count > 2 ||
+        q->rel_count > 1)
         return false;
     if (q->name_count == 2 && mk_str_eq(q->names[0].uid, q->names[1].uid))
         return false; /* two statements about one, and one plan says one thing */
@@ -786,8 +858,11 @@ mk_code mk_off__events(mk_off *q, bool *planned)
     MK_TRY(rc, labels_agree(&e, &agree));
     MK_TRY(rc, happened_once(&e, &once));
     if (!agree || !once) {
-        MK_TRY(rc, mk_off__missing(q, agree ? "one event: there is none, or there are several; ask for the first, or name a time"
-                                            : "what is asked for: these events have other kinds of node at that end"));
+        MK_TRY(
+            rc,
+            mk_off__missing(
+                q, agree ? "one event: there is none, or there are several; ask for the first, or name a time"
+                         : "what is asked for: these events have other kinds of node at that end"));
         goto out;
     }
     write_what(&e);

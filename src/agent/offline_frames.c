@@ -1,14 +1,16 @@
-/* offline_frames.c — the questions that one operator, or a short chain, answers. See offline_internal.h. Layer: agent.
+/* offline_frames.c — the questions that one operator, or a short chain, answers. See offline_internal.h.
+ * Layer: agent.
  *
- * A frame lists what must be said, what of some things, and what may be said besides; a question whose meaning words go
- * beyond that is not this question. Frames are tried from the most to the least particular, and who did what to whom comes
- * last. Source: agent spec, 18.9, 16 (families of tasks). */
+ * A frame lists what must be said, what of some things, and what may be said besides; a question whose
+ * meaning words go beyond that is not this question. Frames are tried from the most to the least particular,
+ * and who did what to whom comes last. Source: agent spec, 18.9, 16 (families of tasks). */
 #include "agent/offline_internal.h"
 
 #include <stdio.h>
 
 #define MUTE (MK_C(C_STOP) | MK_C(C_EVER) | MK_C(C_WHICH) | MK_C(C_TIME))
-#define VALUE_FN(name) static mk_code name(mk_off *q, mk_buf *steps, mk_buf *said, const char **kind, const char **from)
+#define VALUE_FN(name)                                                                                       \
+    static mk_code name(mk_off *q, mk_buf *steps, mk_buf *said, const char **kind, const char **from)
 
 /* ---- names ---- */
 
@@ -80,7 +82,8 @@ static void put_reach(const mk_off *q, mk_buf *out, mk_str src)
 VALUE_FN(reach_count)
 {
     put_reach(q, steps, q->names[0].uid);
-    mk_buf_printf(said, "How many other nodes can be reached from %.*s in the order of time", MK_STR_ARG(q->names[0].uid));
+    mk_buf_printf(said, "How many other nodes can be reached from %.*s in the order of time",
+                  MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
     *kind = "count";
     *from = "s1.rows_total";
@@ -95,8 +98,8 @@ VALUE_FN(reach_back)
     mk_off__put_window(q, steps);
     mk_buf_z(steps, "}}");
     const bool counts = (mk_off__concepts(q) & MK_C(C_COUNT)) != 0;
-    mk_buf_printf(said, "%s could have reached %.*s in the order of time", counts ? "How many other nodes" : "Which other nodes",
-                  MK_STR_ARG(q->names[0].uid));
+    mk_buf_printf(said, "%s could have reached %.*s in the order of time",
+                  counts ? "How many other nodes" : "Which other nodes", MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
     *kind = counts ? "count" : "entity_set";
     *from = counts ? "s1.rows_total" : "s1.rows[*].uid";
@@ -106,7 +109,8 @@ VALUE_FN(reach_back)
 VALUE_FN(reach_list)
 {
     put_reach(q, steps, q->names[0].uid);
-    mk_buf_printf(said, "Which other nodes can be reached from %.*s in the order of time", MK_STR_ARG(q->names[0].uid));
+    mk_buf_printf(said, "Which other nodes can be reached from %.*s in the order of time",
+                  MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
     *kind = "entity_set";
     *from = "s1.rows[*].uid";
@@ -116,7 +120,8 @@ VALUE_FN(reach_list)
 VALUE_FN(first_reached)
 {
     put_reach(q, steps, q->names[0].uid);
-    mk_buf_printf(said, "Which other node is reached first from %.*s in the order of time", MK_STR_ARG(q->names[0].uid));
+    mk_buf_printf(said, "Which other node is reached first from %.*s in the order of time",
+                  MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
     *kind = "value";
     *from = "s1.rows[0].uid";
@@ -129,7 +134,8 @@ VALUE_FN(first_reached_versions)
     mk_buf_c(steps, ',');
     put_history(q, steps, "s2", "{\"$ref\":\"s1.rows[0].uid\"}");
     mk_buf_z(steps, ",\"depends_on\":[\"s1\"]}");
-    mk_buf_printf(said, "How many versions the node has that is reached first from %.*s in the order of time", MK_STR_ARG(q->names[0].uid));
+    mk_buf_printf(said, "How many versions the node has that is reached first from %.*s in the order of time",
+                  MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
     *kind = "count";
     *from = "s2.rows_total";
@@ -150,7 +156,8 @@ static size_t start_name(const mk_off *q, const size_t *list)
     if (found < 2)
         return list[found];
     for (size_t i = 0; i < q->count && found == SIZE_MAX; i++)
-        if (mk_off__is_any(&q->tokens[i], "reach reaches") && (i == 0 || !mk_off__is_any(&q->tokens[i - 1], "be been")))
+        if (mk_off__is_any(&q->tokens[i], "reach reaches") &&
+            (i == 0 || !mk_off__is_any(&q->tokens[i - 1], "be been")))
             return q->names[list[0]].first < i && q->names[list[1]].first > i ? list[0] : SIZE_MAX;
     return SIZE_MAX;
 }
@@ -161,15 +168,17 @@ VALUE_FN(arrival)
     (void)distinct_names(q, list);
     const size_t start = start_name(q, list);
     if (start == SIZE_MAX)
-        return mk_off__missing(q, "which of the two to start from: say \"from %.*s\" or \"from %.*s\"", MK_STR_ARG(q->names[list[0]].uid),
-                               MK_STR_ARG(q->names[list[1]].uid));
+        return mk_off__missing(q, "which of the two to start from: say \"from %.*s\" or \"from %.*s\"",
+                               MK_STR_ARG(q->names[list[0]].uid), MK_STR_ARG(q->names[list[1]].uid));
     const mk_str a = q->names[start].uid, b = q->names[start == list[0] ? list[1] : list[0]].uid;
     put_reach(q, steps, a);
-    mk_buf_z(steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s1.rows\"},"
+    mk_buf_z(steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\","
+                    "\"input\":{\"$ref\":\"s1.rows\"},"
                     "\"field\":\"uid\",\"cmp\":\"eq\",\"value\":");
     put_uid(steps, b);
     mk_buf_z(steps, "}}");
-    mk_buf_printf(said, "When %.*s is first reached from %.*s in the order of time", MK_STR_ARG(b), MK_STR_ARG(a));
+    mk_buf_printf(said, "When %.*s is first reached from %.*s in the order of time", MK_STR_ARG(b),
+                  MK_STR_ARG(a));
     mk_off__say_times(q, said);
     *kind = "value";
     *from = "s2.rows[0].earliest_arrival";
@@ -178,7 +187,8 @@ VALUE_FN(arrival)
 
 /* ---- lengths that were rounded ---- */
 
-/* "5.2-day buckets" over a window are so many equal parts of it when exactly one number of parts rounds to 5.2 days. */
+/* "5.2-day buckets" over a window are so many equal parts of it when exactly one number of parts rounds
+ * to 5.2 days. */
 static int64_t part_of(const mk_length *l, int64_t whole, int64_t *parts)
 {
     *parts = 0;
@@ -250,7 +260,8 @@ static mk_code put_bursts(mk_off *q, mk_buf *steps, mk_buf *said)
     mk_off__put_window(q, steps);
     mk_buf_printf(steps, ",\"params\":{\"w\":%lld,\"z\":%lld},\"stride\":%lld}}", (long long)w, (long long)z,
                   (long long)stride_of(q, said));
-    mk_buf_printf(said, "; a burst is a part with a z-score of at least %lld against the %lld before it", (long long)z, (long long)w);
+    mk_buf_printf(said, "; a burst is a part with a z-score of at least %lld against the %lld before it",
+                  (long long)z, (long long)w);
     if (q->name_count != 0)
         mk_buf_printf(said, ", counting events of %.*s", MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
@@ -275,8 +286,10 @@ VALUE_FN(first_burst)
 
 static void put_series(const mk_off *q, mk_buf *steps, const char *metric, int64_t stride)
 {
-    mk_buf_printf(steps, "{\"id\":\"s1\",\"op\":\"graph_metric_timeseries\",\"args\":{\"metric\":\"%s\",\"stride\":%lld", metric,
-                  (long long)stride);
+    mk_buf_printf(
+        steps,
+        "{\"id\":\"s1\",\"op\":\"graph_metric_timeseries\",\"args\":{\"metric\":\"%s\",\"stride\":%lld",
+        metric, (long long)stride);
     mk_off__put_window(q, steps);
     mk_buf_z(steps, "}}");
 }
@@ -288,7 +301,8 @@ VALUE_FN(peak)
     mk_buf_z(said, " has the most events,");
     mk_off__say_times(q, said);
     put_series(q, steps, "edge_event_count", stride);
-    mk_buf_z(steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},"
+    mk_buf_z(steps, ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"topk\","
+                    "\"input\":{\"$ref\":\"s1.rows\"},"
                     "\"field\":\"value\",\"k\":1}}");
     *kind = "interval";
     *from = "s2.rows[0]";
@@ -352,7 +366,8 @@ VALUE_FN(added)
         a = b;
         b = swap;
     }
-    mk_buf_printf(steps, "{\"id\":\"s1\",\"op\":\"diff_snapshots\",\"args\":{\"t1\":%lld,\"t2\":%lld}}", (long long)a, (long long)b);
+    mk_buf_printf(steps, "{\"id\":\"s1\",\"op\":\"diff_snapshots\",\"args\":{\"t1\":%lld,\"t2\":%lld}}",
+                  (long long)a, (long long)b);
     mk_buf_printf(said, removed ? "How many nodes are valid at the first time and no longer at the second, "
                                 : "How many nodes are valid at the second time and were not at the first, ");
     mk_off__put_time(said, a);
@@ -374,8 +389,11 @@ VALUE_FN(pairs_before)
     mk_buf_z(steps, "},\"b_spec\":{\"src\":");
     put_uid(steps, q->names[0].uid);
     mk_buf_printf(steps, "},\"allen_relation\":{\"relation\":\"before\",\"gap\":%lld}}}", (long long)gap);
-    mk_buf_printf(said, "How many ordered pairs of edges leaving %.*s there are of which the first ends before the second starts, at most "
-                  "%lld us apart", MK_STR_ARG(q->names[0].uid), (long long)gap);
+    mk_buf_printf(said,
+                  "How many ordered pairs of edges leaving %.*s there are of which the first ends before the "
+                  "second starts, at most "
+                  "%lld us apart",
+                  MK_STR_ARG(q->names[0].uid), (long long)gap);
     if (parts != 0)
         mk_buf_printf(said, " (a %lldth of the data's extent)", (long long)parts);
     *kind = "count";
@@ -391,11 +409,16 @@ VALUE_FN(partners)
     put_uid(steps, q->names[0].uid);
     if (q->has_belief)
         mk_buf_printf(steps, ",\"as_of_tt\":%lld", (long long)q->belief);
-    mk_buf_printf(steps, "}},{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s1.edges\"},"
-                  "\"field\":\"vt_s\",\"cmp\":\"ge\",\"value\":%lld}},{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":[\"s2\"],\"args\":{"
-                  "\"fn\":\"filter\",\"input\":{\"$ref\":\"s2.rows\"},\"field\":\"vt_s\",\"cmp\":\"lt\",\"value\":%lld}}",
+    mk_buf_printf(steps,
+                  "}},{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\","
+                  "\"input\":{\"$ref\":\"s1.edges\"},"
+                  "\"field\":\"vt_s\",\"cmp\":\"ge\",\"value\":%lld}},{\"id\":\"s3\",\"op\":\"compute\","
+                  "\"depends_on\":[\"s2\"],\"args\":{"
+                  "\"fn\":\"filter\",\"input\":{\"$ref\":\"s2.rows\"},\"field\":\"vt_s\",\"cmp\":\"lt\","
+                  "\"value\":%lld}}",
                   (long long)q->t_a, (long long)q->t_b);
-    mk_buf_printf(said, "Which nodes, %.*s among them, occur in events of %.*s", MK_STR_ARG(q->names[0].uid), MK_STR_ARG(q->names[0].uid));
+    mk_buf_printf(said, "Which nodes, %.*s among them, occur in events of %.*s", MK_STR_ARG(q->names[0].uid),
+                  MK_STR_ARG(q->names[0].uid));
     mk_off__say_times(q, said);
     *kind = "entity_set";
     *from = "s3.rows";
@@ -420,38 +443,53 @@ typedef struct frame {
 
 static const frame frames[] = {
     {"versions of the node reached first", B(REACH) | B(FIRST) | B(VERSION), 0,
-     B(COUNT) | B(NODE) | B(BELIEF) | B(INVOLVED) | B(OTHER) | B(NOW) | B(PATH) | B(EXIST), 1, 0, 0, MAY_WINDOW, false, false, first_reached_versions},
+     B(COUNT) | B(NODE) | B(BELIEF) | B(INVOLVED) | B(OTHER) | B(NOW) | B(PATH) | B(EXIST), 1, 0, 0,
+     MAY_WINDOW, false, false, first_reached_versions},
     {"number of versions", B(VERSION) | B(COUNT), 0,
-     B(BELIEF) | B(NOW) | B(EXIST) | B(BEFORE) | B(CORRECTION) | B(NODE) | B(DISTINCT) | B(RECEIVE), 1, 0, 0, NO_WINDOW, false, false, versions},
-    {"arrival", B(REACH), B(FIRST) | B(WHEN), B(NODE) | B(PATH) | B(START) | B(EVENT) | B(INVOLVED) | B(OTHER), 2, 0, 0, MAY_WINDOW, false, false,
+     B(BELIEF) | B(NOW) | B(EXIST) | B(BEFORE) | B(CORRECTION) | B(NODE) | B(DISTINCT) | B(RECEIVE), 1, 0, 0,
+     NO_WINDOW, false, false, versions},
+    {"arrival", B(REACH), B(FIRST) | B(WHEN),
+     B(NODE) | B(PATH) | B(START) | B(EVENT) | B(INVOLVED) | B(OTHER), 2, 0, 0, MAY_WINDOW, false, false,
      arrival},
     {"number reached", B(REACH) | B(COUNT), 0,
-     B(NODE) | B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(INVOLVED) | B(SEND), 1, 0, 0, MAY_WINDOW, false, false, reach_count},
-    {"first reached", B(REACH) | B(FIRST), 0, B(NODE) | B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(WHO) | B(INVOLVED) | B(NEW), 1, 0, 0, MAY_WINDOW,
+     B(NODE) | B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(INVOLVED) | B(SEND), 1, 0, 0,
+     MAY_WINDOW, false, false, reach_count},
+    {"first reached", B(REACH) | B(FIRST), 0,
+     B(NODE) | B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(WHO) | B(INVOLVED) | B(NEW), 1, 0, 0, MAY_WINDOW,
      false, false, first_reached},
-    {"all reached", B(REACH), B(NODE) | B(WHO), B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(INVOLVED), 1, 0, 0, MAY_WINDOW, false, false, reach_list},
-    {"number of bursts", B(BURST) | B(COUNT), 0, B(BUCKET) | B(EVENT) | B(THRESHOLD) | B(NUMBER) | B(PERIOD) | B(INVOLVED) | B(EXIST) | B(LENGTH),
-     9, 0, 1, MAY_WINDOW, false, true, burst_count},
+    {"all reached", B(REACH), B(NODE) | B(WHO), B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(INVOLVED), 1, 0,
+     0, MAY_WINDOW, false, false, reach_list},
+    {"number of bursts", B(BURST) | B(COUNT), 0,
+     B(BUCKET) | B(EVENT) | B(THRESHOLD) | B(NUMBER) | B(PERIOD) | B(INVOLVED) | B(EXIST) | B(LENGTH), 9, 0,
+     1, MAY_WINDOW, false, true, burst_count},
     {"first burst", B(BURST) | B(FIRST), 0,
-     B(BUCKET) | B(EVENT) | B(THRESHOLD) | B(NUMBER) | B(PERIOD) | B(INVOLVED) | B(WHEN) | B(SHARE) | B(START) | B(DID) | B(LENGTH), 9, 0, 1,
-     MAY_WINDOW, false, true, first_burst},
-    {"busiest part", B(MOST), B(BUCKET) | B(EVENT) | B(PERIOD), B(COUNT) | B(LENGTH) | B(INVOLVED) | B(WHEN) | B(TOTAL) | B(EXIST), 0, 0, 1, MAY_WINDOW,
-     false, false, peak},
-    {"newcomers", B(COUNT), B(NEW) | B(FIRST), B(NODE) | B(WHO) | B(EVENT) | B(INVOLVED) | B(EXIST) | B(EVER) | B(DISTINCT), 0, 0, 0, MAY_WINDOW,
-     false, false, newcomers},
-    {"reciprocity", B(RECIPROCAL), B(EVENT) | B(PAIR) | B(SHARE), B(SHARE) | B(SEND) | B(RECEIVE) | B(INVOLVED) | B(PATH) | B(DISTINCT) | B(NODE), 0, 0, 0,
-     MAY_WINDOW, false, false, reciprocity},
-    {"degree", 0, B(DEGREE) | B(TOUCH), B(COUNT) | B(EVENT) | B(INVOLVED) | B(NODE) | B(EXIST) | B(TOTAL), 1, 1, 0, NO_WINDOW, false, false, degree},
-    {"nodes added or removed", B(NODE), B(ADDED) | B(REMOVED) | B(NOT), B(COUNT) | B(EXIST) | B(NEW) | B(INVOLVED) | B(BELIEF) | B(BUT), 0, 2, 0, NO_WINDOW,
-     false, false, added},
+     B(BUCKET) | B(EVENT) | B(THRESHOLD) | B(NUMBER) | B(PERIOD) | B(INVOLVED) | B(WHEN) | B(SHARE) |
+         B(START) | B(DID) | B(LENGTH),
+     9, 0, 1, MAY_WINDOW, false, true, first_burst},
+    {"busiest part", B(MOST), B(BUCKET) | B(EVENT) | B(PERIOD),
+     B(COUNT) | B(LENGTH) | B(INVOLVED) | B(WHEN) | B(TOTAL) | B(EXIST), 0, 0, 1, MAY_WINDOW, false, false,
+     peak},
+    {"newcomers", B(COUNT), B(NEW) | B(FIRST),
+     B(NODE) | B(WHO) | B(EVENT) | B(INVOLVED) | B(EXIST) | B(EVER) | B(DISTINCT), 0, 0, 0, MAY_WINDOW, false,
+     false, newcomers},
+    {"reciprocity", B(RECIPROCAL), B(EVENT) | B(PAIR) | B(SHARE),
+     B(SHARE) | B(SEND) | B(RECEIVE) | B(INVOLVED) | B(PATH) | B(DISTINCT) | B(NODE), 0, 0, 0, MAY_WINDOW,
+     false, false, reciprocity},
+    {"degree", 0, B(DEGREE) | B(TOUCH), B(COUNT) | B(EVENT) | B(INVOLVED) | B(NODE) | B(EXIST) | B(TOTAL), 1,
+     1, 0, NO_WINDOW, false, false, degree},
+    {"nodes added or removed", B(NODE), B(ADDED) | B(REMOVED) | B(NOT),
+     B(COUNT) | B(EXIST) | B(NEW) | B(INVOLVED) | B(BELIEF) | B(BUT), 0, 2, 0, NO_WINDOW, false, false,
+     added},
     {"intervals apart", B(ORDER) | B(EVENT), B(GAP) | B(BEFORE),
-     B(COUNT) | B(PAIR) | B(BUCKET) | B(FIRST) | B(START) | B(END) | B(OTHER) | B(PATH) | B(GAP) | B(BEFORE) | B(MOST) | B(NODE), 1, 0, 1, NO_WINDOW,
-     false, false, pairs_before},
-    {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH) | B(SELF), 1, 0, 0, NEEDS_WINDOW, true, false, partners},
+     B(COUNT) | B(PAIR) | B(BUCKET) | B(FIRST) | B(START) | B(END) | B(OTHER) | B(PATH) | B(GAP) | B(BEFORE) |
+         B(MOST) | B(NODE),
+     1, 0, 1, NO_WINDOW, false, false, pairs_before},
+    {"all who occur", B(NODE) | B(EVENT), B(WHICH), B(INVOLVED) | B(NEW) | B(NEIGHBOUR) | B(TOUCH) | B(SELF),
+     1, 0, 0, NEEDS_WINDOW, true, false, partners},
 };
 
-/* "at most" is no superlative, "the whole period" no bucket; "did" inside a sentence is grammar, and at its beginning it asks
- * for yes or no, as "was" and "had" do. */
+/* "at most" is no superlative, "the whole period" no bucket; "did" inside a sentence is grammar, and at its
+ * beginning it asks for yes or no, as "was" and "had" do. */
 static void quiet_words(mk_off *q)
 {
     for (size_t i = 0; i < q->count; i++) {
@@ -461,28 +499,29 @@ static void quiet_words(mk_off *q)
             continue;
         if (before != NULL && mk_off__is_any(t, "most least") && mk_off__is(before, "at"))
             t->concept = C_STOP;
-        else if (before != NULL && mk_off__is_any(before, "whole entire full complete") &&
-                 (t->concept == C_BUCKET || t->concept == C_PERIOD || t->concept == C_TIME || t->concept == C_VERSION))
-            t->concept = C_STOP;
-        else if (before != NULL && t->concept == C_DID)
-            t->concept = C_STOP;
-        else if (before == NULL && mk_off__is(t, "give"))
-            t->concept = C_WHICH;
-        else if (before == NULL && mk_off__is_any(t, "did do does was were is are has have had can could"))
-            t->concept = C_DID;
+            else if (before != NULL && mk_off__is_any(before, "whole entire full complete") &&
+                     (t->concept == C_BUCKET || t->concept == C_PERIOD || t->concept == C_TIME ||
+                      t->concept == C_VERSION)) t->concept = C_STOP;
+            else if (before != NULL && t->concept == C_DID) t->concept = C_STOP;
+            else if (before == NULL && mk_off__is(t, "give")) t->concept = C_WHICH;
+            else if (before == NULL &&
+                     mk_off__is_any(t, "did do does was were is are has have had can could")) t->concept =
+                C_DID;
     }
 }
 
 static bool fits(const mk_off *q, const frame *f, uint64_t bits, size_t names)
 {
     const uint64_t beyond = bits & ~(f->need | f->any | f->may | MUTE);
-    if ((bits & f->need) != f->need || (f->any != 0 && (bits & f->any) == 0) || beyond != 0 || q->rel_count != 0)
+    if ((bits & f->need) != f->need || (f->any != 0 && (bits & f->any) == 0) || beyond != 0 ||
+        q->rel_count != 0)
         return false;
     if (f->names == 9 ? names > 1 : names != f->names)
         return false;
     if (f->twice && q->name_count < 2)
         return false;
-    if (q->instant_count != f->instants || q->length_count != f->lengths || (q->number_count != 0 && !f->numbers))
+    if (q->instant_count != f->instants || q->length_count != f->lengths ||
+        (q->number_count != 0 && !f->numbers))
         return false;
     return f->window == MAY_WINDOW || (f->window == NEEDS_WINDOW) == q->has_window;
 }
@@ -496,7 +535,9 @@ static mk_code explain(mk_off *q)
     const size_t before = q->out->missing_count;
     for (size_t i = 0; i < q->count && q->out->missing_count < before + 6; i++)
         if (!q->tokens[i].used && q->tokens[i].concept == C_UNKNOWN)
-            MK_TRY(rc, mk_off__missing(q, "what \"%.*s\" means here", (int)(q->tokens[i].text.n > 60 ? 60 : q->tokens[i].text.n), q->tokens[i].text.p));
+            MK_TRY(rc, mk_off__missing(q, "what \"%.*s\" means here",
+                                       (int)(q->tokens[i].text.n > 60 ? 60 : q->tokens[i].text.n),
+                                       q->tokens[i].text.p));
     if (q->out->missing_count == before)
         MK_TRY(rc, mk_off__missing(q, "a question of a kind that is known: try one of the examples"));
     for (size_t i = 0; i < q->name_count; i++)
@@ -547,7 +588,8 @@ static bool is_reach_back(const mk_off *q)
     for (size_t i = 0; i < q->count; i++)
         if (!q->tokens[i].used && q->tokens[i].concept == C_REACH)
             verb = i;
-    if (verb == q->count || q->name_count != 1 || q->names[0].first != verb + 1 + (verb + 1 < q->count && mk_off__is(&q->tokens[verb + 1], "the")))
+    if (verb == q->count || q->name_count != 1 ||
+        q->names[0].first != verb + 1 + (verb + 1 < q->count && mk_off__is(&q->tokens[verb + 1], "the")))
         return false;
     for (size_t i = 0; i < verb; i++)
         if (mk_off__is_any(&q->tokens[i], "be been from"))
@@ -568,8 +610,17 @@ mk_code mk_off__frames(mk_off *q)
         return outside(q);
     if (q->ambiguous || q->backwards || (bits & MK_C(C_UNKNOWN)) != 0 || (q->has_window && q->t_a >= q->t_b))
         return explain(q);
-    static const frame back = {"who reaches", B(REACH), B(NODE) | B(WHO) | B(COUNT), B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(NODE), 1, 0, 0,
-                               MAY_WINDOW, false, false, reach_back};
+    static const frame back = {"who reaches",
+                               B(REACH),
+                               B(NODE) | B(WHO) | B(COUNT),
+                               B(PATH) | B(START) | B(EVENT) | B(OTHER) | B(DISTINCT) | B(NODE),
+                               1,
+                               0,
+                               0,
+                               MAY_WINDOW,
+                               false,
+                               false,
+                               reach_back};
     if (fits(q, &back, bits, names) && is_reach_back(q))
         return write_frame(q, &back);
     MK_TRY(rc, mk_off__life(q, &planned));

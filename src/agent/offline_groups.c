@@ -1,7 +1,9 @@
-/* offline_groups.c — pairs, loops, days without events, hours and weekdays, shares. See offline_internal.h. Layer: agent.
+/* offline_groups.c — pairs, loops, days without events, hours and weekdays, shares. See offline_internal.h.
+ * Layer: agent.
  *
- * What one aggregation by something else than one end of events answers. Each reader lists the words that it understands; a
- * word beyond them means another question. Source: agent spec, 18.9; questions spec, 3 and 11. */
+ * What one aggregation by something else than one end of events answers. Each reader lists the words that it
+ * understands; a word beyond them means another question. Source: agent spec, 18.9; questions spec, 3 and
+ * 11. */
 #include "agent/offline_steps.h"
 
 #include <stdio.h>
@@ -65,7 +67,9 @@ static int put_aggregate(groups *g, const char *dims, const char *more, const ch
 
 static int put_exists(groups *g, int step)
 {
-    return mk_steps_compute(&g->steps, step, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", step);
+    return mk_steps_compute(&g->steps, step, 0,
+                            "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0",
+                            step);
 }
 
 static mk_code finish(groups *g, const char *kind, int step, const char *member, bool *planned)
@@ -84,34 +88,43 @@ static mk_code finish(groups *g, const char *kind, int step, const char *member,
 static mk_code loops(groups *g, bool *planned)
 {
     const mk_off *q = g->q;
-    const bool same_ends = (g->bits & B(SAME)) != 0 && says(q, "sender source rater giver") && says(q, "receiver recipient target rated");
+    const bool same_ends = (g->bits & B(SAME)) != 0 && says(q, "sender source rater giver") &&
+                           says(q, "receiver recipient target rated");
     const bool self = (g->bits & B(SELF)) != 0 || same_ends;
     if (!self || !is_plain(q) || q->number_count != 0 ||
-        !only(g, B(SAME) | B(SELF) | B(COUNT) | B(WHO) | B(DID) | B(EVENT) | B(SEND) | B(RECEIVE) | B(NODE) | B(EXIST) | B(INVOLVED) | B(DISTINCT)))
+        !only(g, B(SAME) | B(SELF) | B(COUNT) | B(WHO) | B(DID) | B(EVENT) | B(SEND) | B(RECEIVE) | B(NODE) |
+                     B(EXIST) | B(INVOLVED) | B(DISTINCT)))
         return MK_OK;
-    const size_t count = mk_off__find(q, C_COUNT), node = mk_off__find(q, C_NODE), event = mk_off__find(q, C_EVENT);
+    const size_t count = mk_off__find(q, C_COUNT), node = mk_off__find(q, C_NODE),
+                 event = mk_off__find(q, C_EVENT);
     const bool nodes = node < event || (!g->counts && !g->yes);
     const int pairs = put_aggregate(g, PAIR_DIMS, "", NULL, 0);
-    const int same = mk_steps_compute(&g->steps, pairs, 0, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"src\",\"cmp\":\"eq\",\"field2\":\"dst\"", pairs);
+    const int same = mk_steps_compute(&g->steps, pairs, 0,
+                                      "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"src\","
+                                      "\"cmp\":\"eq\",\"field2\":\"dst\"",
+                                      pairs);
     if (g->yes) {
         mk_buf_z(&g->said, "Whether there are events whose source is their target too");
         return finish(g, "value", put_exists(g, same), "value", planned);
     }
     if (nodes) {
-        mk_buf_printf(&g->said, "%s have events of which they are source and target", g->counts ? "How many nodes" : "Which nodes");
-        return finish(g, g->counts ? "count" : "entity_set", same, g->counts ? "rows_total" : "rows[*].src", planned);
+        mk_buf_printf(&g->said, "%s have events of which they are source and target",
+                      g->counts ? "How many nodes" : "Which nodes");
+        return finish(g, g->counts ? "count" : "entity_set", same, g->counts ? "rows_total" : "rows[*].src",
+                      planned);
     }
     if (count == q->count)
         return MK_OK;
-    const int sum = mk_steps_compute(&g->steps, same, 0, "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"", same);
+    const int sum = mk_steps_compute(
+        &g->steps, same, 0, "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"", same);
     mk_buf_z(&g->said, "How many events have the same source and target");
     return finish(g, "count", sum, "value", planned);
 }
 
 /* ---- pairs ---- */
 
-/* "exactly 3", "at least two", "only once": how often, by the number or the word for it. 0: it is not said; -1: in a way
- * that is not understood. */
+/* "exactly 3", "at least two", "only once": how often, by the number or the word for it. 0: it is not said;
+ * -1: in a way that is not understood. */
 static int how_often(const groups *g, const char **cmp, int64_t *n)
 {
     const mk_off *q = g->q;
@@ -142,14 +155,18 @@ static mk_code pairs(groups *g, bool *planned)
     const mk_off *q = g->q;
     const char *cmp;
     int64_t n;
-    if ((g->bits & B(PAIR)) == 0 || !g->counts || !is_plain(q) || (g->bits & (B(POSITIVE) | B(NEGATIVE))) != 0)
+    if ((g->bits & B(PAIR)) == 0 || !g->counts || !is_plain(q) ||
+        (g->bits & (B(POSITIVE) | B(NEGATIVE))) != 0)
         return MK_OK;
-    const uint64_t plain = B(PAIR) | B(COUNT) | B(NODE) | B(DISTINCT) | B(EVENT) | B(SEND) | B(RECEIVE) | B(EXIST) | B(INVOLVED) | B(NEIGHBOUR) | B(DID);
+    const uint64_t plain = B(PAIR) | B(COUNT) | B(NODE) | B(DISTINCT) | B(EVENT) | B(SEND) | B(RECEIVE) |
+                           B(EXIST) | B(INVOLVED) | B(NEIGHBOUR) | B(DID);
     const bool mutual = q->mutual || (g->bits & B(RECIPROCAL)) != 0 || (says(q, "each") && says(q, "other"));
     if (mutual && q->number_count == 0 && only(g, plain | B(RECIPROCAL) | B(EACH) | B(OTHER) | B(BOTH))) {
         const int both = put_aggregate(g, PAIR_DIMS, ",\"pair_mode\":\"reciprocal\"", NULL, 0);
         const int step = mk_steps_compute(&g->steps, both, 0, /* one with itself is no pair */
-                                          "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"src\",\"cmp\":\"ne\",\"field2\":\"dst\"", both);
+                                          "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":"
+                                          "\"src\",\"cmp\":\"ne\",\"field2\":\"dst\"",
+                                          both);
         mk_buf_z(&g->said, "How many pairs of nodes, regardless of order, have events in both directions");
         return finish(g, "count", step, "rows_total", planned);
     }
@@ -163,8 +180,10 @@ static mk_code pairs(groups *g, bool *planned)
     if (often < 0 || (often == 0 && (g->bits & (B(ONCE) | B(NUMBER) | B(ONLY))) != 0))
         return MK_OK;
     if (often > 0) {
-        step = mk_steps_compute(&g->steps, step, 0, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\",\"cmp\":\"%s\",\"value\":%lld", step, cmp,
-                                (long long)n);
+        step = mk_steps_compute(&g->steps, step, 0,
+                                "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\","
+                                "\"cmp\":\"%s\",\"value\":%lld",
+                                step, cmp, (long long)n);
         mk_buf_printf(&g->said, ", their number being %s %lld", cmp, (long long)n);
     }
     return finish(g, "count", step, "rows_total", planned);
@@ -175,27 +194,40 @@ static mk_code each_other(groups *g, bool *planned)
 {
     const mk_off *q = g->q;
     int sums[2];
-    if (!g->yes || q->name_count != 2 || q->instant_count != 0 || q->length_count != 0 || q->number_count != 0 || q->rel_count > 1 || !says(q, "each") ||
-        !says(q, "other") || q->names[1].first != q->names[0].last + 2 || !mk_off__is(&q->tokens[q->names[0].last + 1], "and") ||
-        !only(g, B(DID) | B(EVENT) | B(SEND) | B(EACH) | B(OTHER) | B(BOTH)) || ((g->bits & (B(EVENT) | B(SEND))) == 0 && q->rel_count == 0))
+    if (!g->yes || q->name_count != 2 || q->instant_count != 0 || q->length_count != 0 ||
+        q->number_count != 0 || q->rel_count > 1 || !says(q, "each") || !says(q, "other") ||
+        q->names[1].first != q->names[0].last + 2 || !mk_off__is(&q->tokens[q->names[0].last + 1], "and") ||
+        !only(g, B(DID) | B(EVENT) | B(SEND) | B(EACH) | B(OTHER) | B(BOTH)) ||
+        ((g->bits & (B(EVENT) | B(SEND))) == 0 && q->rel_count == 0))
         return MK_OK;
     for (int i = 0; i < 2; i++) {
         const int from = mk_steps_open(&g->steps, "aggregate_events");
-        mk_buf_z(&g->steps.text, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"dst\"}],\"aggregates\":[{\"agg\":\"count\"}],\"endpoint_filter\":{\"role\":\"src\",\"uids\":[");
+        mk_buf_z(&g->steps.text, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"dst\"}],\"aggregates\":[{"
+                                 "\"agg\":\"count\"}],\"endpoint_filter\":{\"role\":\"src\",\"uids\":[");
         mk_canon_string(&g->steps.text, q->names[i].uid);
         mk_buf_z(&g->steps.text, "]}");
         put_filters(g, NULL, 0);
         mk_steps_window(&g->steps, q, false);
         mk_steps_close(&g->steps, 0, 0);
         const int these = mk_steps_open(&g->steps, "compute");
-        mk_buf_printf(&g->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"dst\",\"cmp\":\"eq\",\"value\":", from);
+        mk_buf_printf(
+            &g->steps.text,
+            "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"dst\",\"cmp\":\"eq\",\"value\":",
+            from);
         mk_canon_string(&g->steps.text, q->names[1 - i].uid);
         mk_steps_close(&g->steps, from, 0);
-        sums[i] = mk_steps_compute(&g->steps, these, 0, "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"", these);
+        sums[i] =
+            mk_steps_compute(&g->steps, these, 0,
+                             "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"", these);
     }
-    const int least = mk_steps_compute(&g->steps, sums[0], sums[1], "\"fn\":\"min\",\"input\":[{\"$ref\":\"s%d.value\"},{\"$ref\":\"s%d.value\"}]", sums[0], sums[1]);
-    const int step = mk_steps_compute(&g->steps, least, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.value\"},\"y\":0", least);
-    mk_buf_printf(&g->said, "Whether there is an event from %.*s to %.*s and one back", MK_STR_ARG(q->names[0].uid), MK_STR_ARG(q->names[1].uid));
+    const int least = mk_steps_compute(
+        &g->steps, sums[0], sums[1],
+        "\"fn\":\"min\",\"input\":[{\"$ref\":\"s%d.value\"},{\"$ref\":\"s%d.value\"}]", sums[0], sums[1]);
+    const int step =
+        mk_steps_compute(&g->steps, least, 0,
+                         "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.value\"},\"y\":0", least);
+    mk_buf_printf(&g->said, "Whether there is an event from %.*s to %.*s and one back",
+                  MK_STR_ARG(q->names[0].uid), MK_STR_ARG(q->names[1].uid));
     return finish(g, "value", step, "value", planned);
 }
 
@@ -204,9 +236,12 @@ static mk_code each_other(groups *g, bool *planned)
 static mk_code silent_days(groups *g, bool *planned)
 {
     mk_off *q = g->q;
-    const bool zero = (q->number_count == 1 && q->numbers[0] == 0) || (q->number_count == 0 && (g->bits & B(NOT)) != 0);
-    if (!zero || !says(q, "day days") || !is_plain(q) || !q->has_extent || !(g->counts || g->yes) || q->rel_count != 0 || (g->bits & B(EVENT)) == 0 ||
-        !only(g, B(PERIOD) | B(COUNT) | B(DID) | B(EVENT) | B(SEND) | B(NOT) | B(NUMBER) | B(EXIST) | B(INVOLVED) | B(RECEIVE)))
+    const bool zero =
+        (q->number_count == 1 && q->numbers[0] == 0) || (q->number_count == 0 && (g->bits & B(NOT)) != 0);
+    if (!zero || !says(q, "day days") || !is_plain(q) || !q->has_extent || !(g->counts || g->yes) ||
+        q->rel_count != 0 || (g->bits & B(EVENT)) == 0 ||
+        !only(g, B(PERIOD) | B(COUNT) | B(DID) | B(EVENT) | B(SEND) | B(NOT) | B(NUMBER) | B(EXIST) |
+                     B(INVOLVED) | B(RECEIVE)))
         return MK_OK;
     const int64_t lo = q->has_window ? q->t_a : q->vt_min, hi = q->has_window ? q->t_b : q->vt_max;
     q->has_window = true; /* whole days */
@@ -216,14 +251,19 @@ static mk_code silent_days(groups *g, bool *planned)
     mk_buf_printf(&g->steps.text, "\"metric\":\"edge_event_count\",\"stride\":%lld", (long long)DAY_US);
     mk_steps_window(&g->steps, q, false);
     mk_steps_close(&g->steps, 0, 0);
-    const int step = mk_steps_compute(&g->steps, series, 0, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"value\",\"cmp\":\"eq\",\"value\":0", series);
+    const int step = mk_steps_compute(
+        &g->steps, series, 0,
+        "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"value\",\"cmp\":\"eq\",\"value\":0",
+        series);
     mk_buf_printf(&g->said, "%s days (UTC) without any event", g->yes ? "Whether there are" : "How many");
-    return g->yes ? finish(g, "value", put_exists(g, step), "value", planned) : finish(g, "count", step, "rows_total", planned);
+    return g->yes ? finish(g, "value", put_exists(g, step), "value", planned)
+                  : finish(g, "count", step, "rows_total", planned);
 }
 
 /* ---- weekdays, hours of the day, months of the year ---- */
 
-/* All the groups there can be must be there, or the least would be one of those that are not; and the best must be alone. */
+/* All the groups there can be must be there, or the least would be one of those that are not; and the best
+ * must be alone. */
 static mk_code is_unique(groups *g, const char *unit, size_t all, bool least, bool *unique)
 {
     const mk_json *rows;
@@ -233,7 +273,10 @@ static mk_code is_unique(groups *g, const char *unit, size_t all, bool least, bo
     *unique = false;
     mk_arena_init(&scratch, g->q->arena->alloc);
     mk_buf_init(&args, g->q->arena->alloc);
-    mk_buf_printf(&args, "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"%s\"}],\"aggregates\":[{\"agg\":\"count\"}]", unit);
+    mk_buf_printf(
+        &args,
+        "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"%s\"}],\"aggregates\":[{\"agg\":\"count\"}]",
+        unit);
     if (g->q->rel_count != 0) {
         mk_buf_z(&args, ",\"rel_types\":[");
         mk_canon_string(&args, g->q->rels[0]);
@@ -266,7 +309,8 @@ static mk_code busiest_unit(groups *g, bool *planned)
     static const struct {
         const char *words[4], *one, *unit;
         size_t all;
-    } units[] = {{{"day", "of", "week", NULL}, "weekday", "day_of_week", 7}, {{"hour", "of", "day", NULL}, "", "hour_of_day", 24},
+    } units[] = {{{"day", "of", "week", NULL}, "weekday", "day_of_week", 7},
+                 {{"hour", "of", "day", NULL}, "", "hour_of_day", 24},
                  {{"month", "of", "year", NULL}, "", "month_of_year", 12}};
     const bool least = (g->bits & B(LEAST)) != 0;
     bool unique = false;
@@ -280,11 +324,14 @@ static mk_code busiest_unit(groups *g, bool *planned)
                     w++;
                 else if (!mk_off__is(&q->tokens[k], "the"))
                     break;
-            if (units[u].words[w] == NULL || (units[u].one[0] != '\0' && mk_off__is(&q->tokens[i], units[u].one)))
+            if (units[u].words[w] == NULL ||
+                (units[u].one[0] != '\0' && mk_off__is(&q->tokens[i], units[u].one)))
                 found = u;
         }
     if (found == 3 || !is_plain(q) || q->number_count != 0 || least == ((g->bits & B(MOST)) != 0) ||
-        !only(g, B(PERIOD) | B(MOST) | B(LEAST) | B(EVENT) | B(SEND) | B(COUNT) | B(TOTAL) | B(INVOLVED) | B(EXIST) | B(RECEIVE)) || (g->bits & B(EVENT)) == 0)
+        !only(g, B(PERIOD) | B(MOST) | B(LEAST) | B(EVENT) | B(SEND) | B(COUNT) | B(TOTAL) | B(INVOLVED) |
+                     B(EXIST) | B(RECEIVE)) ||
+        (g->bits & B(EVENT)) == 0)
         return MK_OK;
     MK_TRY(rc, is_unique(g, units[found].unit, units[found].all, least, &unique));
     if (!unique)
@@ -292,8 +339,10 @@ static mk_code busiest_unit(groups *g, bool *planned)
     char dims[80];
     snprintf(dims, sizeof dims, "{\"dim\":\"calendar_unit\",\"unit\":\"%s\"}", units[found].unit);
     const int counts = put_aggregate(g, dims, "", NULL, 0);
-    const int step = mk_steps_compute(&g->steps, counts, 0, "\"fn\":\"topk\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\",\"k\":1,\"side\":\"%s\"", counts,
-                                      least ? "bottom" : "top");
+    const int step = mk_steps_compute(
+        &g->steps, counts, 0,
+        "\"fn\":\"topk\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\",\"k\":1,\"side\":\"%s\"",
+        counts, least ? "bottom" : "top");
     mk_buf_printf(&g->said, "Which %s (UTC) has the %s events", units[found].unit, least ? "fewest" : "most");
     snprintf(dims, sizeof dims, "rows[0].%s", units[found].unit);
     rc = finish(g, "value", step, dims, planned);
@@ -307,23 +356,33 @@ static mk_code share(groups *g, bool *planned)
 {
     mk_off *q = g->q;
     const bool positive = (g->bits & B(POSITIVE)) != 0, percent = says(q, "percentage percent");
-    if ((g->bits & B(SHARE)) == 0 || positive == ((g->bits & B(NEGATIVE)) != 0) || q->prop.n == 0 || !is_plain(q) || q->rel_count != 0 ||
-        !(q->number_count == 0 || (q->number_count == 1 && q->numbers[0] == 0)) || !says(q, "percentage percent share fraction proportion") ||
-        !only(g, B(SHARE) | B(EVENT) | B(POSITIVE) | B(NEGATIVE) | B(ABOVE) | B(BELOW) | B(NUMBER) | B(SEND) | B(VALUE) | B(EXIST)))
+    if ((g->bits & B(SHARE)) == 0 || positive == ((g->bits & B(NEGATIVE)) != 0) || q->prop.n == 0 ||
+        !is_plain(q) || q->rel_count != 0 ||
+        !(q->number_count == 0 || (q->number_count == 1 && q->numbers[0] == 0)) ||
+        !says(q, "percentage percent share fraction proportion") ||
+        !only(g, B(SHARE) | B(EVENT) | B(POSITIVE) | B(NEGATIVE) | B(ABOVE) | B(BELOW) | B(NUMBER) | B(SEND) |
+                     B(VALUE) | B(EXIST)))
         return MK_OK;
-    const int part = put_aggregate(g, "", "", positive ? "gt" : "lt", 0), whole = put_aggregate(g, "", "", NULL, 0);
+    const int part = put_aggregate(g, "", "", positive ? "gt" : "lt", 0),
+              whole = put_aggregate(g, "", "", NULL, 0);
     int sums[2];
     for (int i = 0; i < 2; i++)
-        sums[i] = mk_steps_compute(&g->steps, i ? whole : part, 0, "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"", i ? whole : part);
-    const int step = mk_steps_compute(&g->steps, sums[0], sums[1], "\"fn\":\"%s\",\"x\":{\"$ref\":\"s%d.value\"},\"y\":{\"$ref\":\"s%d.value\"}",
-                                      percent ? "percent" : "ratio", sums[0], sums[1]);
-    mk_buf_printf(&g->said, "What %s of all events have a %.*s %s 0", percent ? "percentage" : "part", MK_STR_ARG(q->prop), positive ? "above" : "below");
+        sums[i] = mk_steps_compute(&g->steps, i ? whole : part, 0,
+                                   "\"fn\":\"sum\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\"",
+                                   i ? whole : part);
+    const int step =
+        mk_steps_compute(&g->steps, sums[0], sums[1],
+                         "\"fn\":\"%s\",\"x\":{\"$ref\":\"s%d.value\"},\"y\":{\"$ref\":\"s%d.value\"}",
+                         percent ? "percent" : "ratio", sums[0], sums[1]);
+    mk_buf_printf(&g->said, "What %s of all events have a %.*s %s 0", percent ? "percentage" : "part",
+                  MK_STR_ARG(q->prop), positive ? "above" : "below");
     return finish(g, "value", step, "value", planned);
 }
 
 /* ---- who gives or gets the highest on average, perhaps among those with enough events ---- */
 
-/* The direction of the verbs, which must agree: "gave", "rated" make sources; 0: they do not, or there is none. */
+/* The direction of the verbs, which must agree: "gave", "rated" make sources; 0: they do not, or there is
+ * none. */
 static int direction(const mk_off *q)
 {
     int found = 0;
@@ -339,7 +398,8 @@ static int direction(const mk_off *q)
     return found;
 }
 
-static mk_code is_alone(groups *g, const char *end, const char *column, const char *cmp, int64_t n, bool least, bool *alone)
+static mk_code is_alone(groups *g, const char *end, const char *column, const char *cmp, int64_t n,
+                        bool least, bool *alone)
 {
     const mk_json *rows;
     mk_arena scratch;
@@ -350,7 +410,9 @@ static mk_code is_alone(groups *g, const char *end, const char *column, const ch
     *alone = false;
     mk_arena_init(&scratch, g->q->arena->alloc);
     mk_buf_init(&args, g->q->arena->alloc);
-    mk_buf_printf(&args, "{\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":",
+    mk_buf_printf(&args,
+                  "{\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],\"aggregates\":[{\"agg\":\"count\"}"
+                  ",{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":",
                   end);
     mk_canon_string(&args, g->q->prop);
     mk_buf_z(&args, "}]");
@@ -359,7 +421,8 @@ static mk_code is_alone(groups *g, const char *end, const char *column, const ch
     MK_TRY(rc, mk_buf_done(&args, g->q->err));
     MK_TRY(rc, mk_off__aggregate(g->q, mk_buf_view(&args), &scratch, &rows));
     for (size_t i = 0; rows != NULL && i < rows->n; i++) {
-        const mk_json *count = mk_json_get(&rows->items[i], "count"), *mean = mk_json_get(&rows->items[i], column);
+        const mk_json *count = mk_json_get(&rows->items[i], "count"),
+                      *mean = mk_json_get(&rows->items[i], column);
         const bool enough = cmp == NULL || (strcmp(cmp, "ge") == 0 ? count->i >= n : count->i > n);
         if (!enough || mean == NULL || (mean->kind != MK_JSON_INT && mean->kind != MK_JSON_FLOAT))
             continue;
@@ -380,16 +443,19 @@ out:
 static mk_code best_average(groups *g, bool *planned)
 {
     mk_off *q = g->q;
-    const bool least = (g->bits & B(LEAST)) != 0, asks = !g->counts && !g->yes && (mk_off__concepts(q) & (B(WHICH) | B(WHO))) != 0;
+    const bool least = (g->bits & B(LEAST)) != 0,
+               asks = !g->counts && !g->yes && (mk_off__concepts(q) & (B(WHICH) | B(WHO))) != 0;
     const int way = direction(q);
     const char *cmp = NULL, *end = way > 0 ? "src" : "dst";
     char dims[80], column[100];
     int64_t n = 0;
     bool alone = false;
     mk_code rc;
-    if ((g->bits & B(AVERAGE)) == 0 || q->prop.n == 0 || q->prop.n > 60 || !asks || way == 0 || !is_plain(q) || q->rel_count != 0 ||
-        least == ((g->bits & B(MOST)) != 0) || (g->bits & (B(NODE) | B(WHO))) == 0 ||
-        !only(g, B(AVERAGE) | B(MOST) | B(LEAST) | B(NODE) | B(WHO) | B(EVENT) | B(SEND) | B(RECEIVE) | B(OTHER) | B(ONLY) | B(NUMBER) | B(ABOVE) | B(VALUE) | B(COUNT)))
+    if ((g->bits & B(AVERAGE)) == 0 || q->prop.n == 0 || q->prop.n > 60 || !asks || way == 0 ||
+        !is_plain(q) || q->rel_count != 0 || least == ((g->bits & B(MOST)) != 0) ||
+        (g->bits & (B(NODE) | B(WHO))) == 0 ||
+        !only(g, B(AVERAGE) | B(MOST) | B(LEAST) | B(NODE) | B(WHO) | B(EVENT) | B(SEND) | B(RECEIVE) |
+                     B(OTHER) | B(ONLY) | B(NUMBER) | B(ABOVE) | B(VALUE) | B(COUNT)))
         return MK_OK;
     const bool among = says(q, "considering among amongst");
     if (among != (q->number_count == 1) || ((g->bits & B(ONLY)) != 0 && !among))
@@ -402,18 +468,29 @@ static mk_code best_average(groups *g, bool *planned)
         return mk_off__missing(q, "a unique answer: several have the same average");
     snprintf(dims, sizeof dims, "{\"dim\":\"endpoint\",\"role\":\"%s\"}", end);
     int step = mk_steps_open(&g->steps, "aggregate_events");
-    mk_buf_printf(&g->steps.text, "\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":", dims);
+    mk_buf_printf(
+        &g->steps.text,
+        "\"group_by\":[%s],\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"mean\",\"of\":\"prop\",\"prop\":",
+        dims);
     mk_canon_string(&g->steps.text, q->prop);
     mk_buf_z(&g->steps.text, "}]");
     mk_steps_window(&g->steps, q, false);
     mk_steps_close(&g->steps, 0, 0);
     if (cmp != NULL)
-        step = mk_steps_compute(&g->steps, step, 0, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\",\"cmp\":\"%s\",\"value\":%lld", step, cmp, (long long)n);
-    step = mk_steps_compute(&g->steps, step, 0, "\"fn\":\"topk\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"k\":1,\"side\":\"%s\"", step, column,
-                            least ? "bottom" : "top");
-    mk_buf_printf(&g->said, "Which node %s events with the %s mean %.*s", way > 0 ? "is source of" : "is target of", least ? "lowest" : "highest", MK_STR_ARG(q->prop));
+        step = mk_steps_compute(&g->steps, step, 0,
+                                "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"count\","
+                                "\"cmp\":\"%s\",\"value\":%lld",
+                                step, cmp, (long long)n);
+    step = mk_steps_compute(
+        &g->steps, step, 0,
+        "\"fn\":\"topk\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"k\":1,\"side\":\"%s\"", step,
+        column, least ? "bottom" : "top");
+    mk_buf_printf(&g->said, "Which node %s events with the %s mean %.*s",
+                  way > 0 ? "is source of" : "is target of", least ? "lowest" : "highest",
+                  MK_STR_ARG(q->prop));
     if (cmp != NULL)
-        mk_buf_printf(&g->said, ", of those with %s %lld events", cmp[1] == 'e' ? "at least" : "more than", (long long)n);
+        mk_buf_printf(&g->said, ", of those with %s %lld events", cmp[1] == 'e' ? "at least" : "more than",
+                      (long long)n);
     rc = finish(g, "entity_set", step, way > 0 ? "rows[*].src" : "rows[*].dst", planned);
 out:
     return rc;
@@ -423,12 +500,15 @@ out:
 
 mk_code mk_off__groups(mk_off *q, bool *planned)
 {
-    static mk_code (*const readers[])(groups *, bool *) = {loops, pairs, each_other, silent_days, busiest_unit, share, best_average};
+    static mk_code (*const readers[])(groups *, bool *) = {loops,        pairs, each_other,  silent_days,
+                                                           busiest_unit, share, best_average};
     const uint64_t quiet = B(STOP) | B(EVER) | B(WHICH) | B(TIME) | (q->has_belief ? B(BELIEF) | B(NOW) : 0);
     const size_t missing = q->out->missing_count;
     mk_code rc = MK_OK;
     *planned = false;
-    for (size_t i = 0; i < sizeof readers / sizeof *readers && rc == MK_OK && !*planned && q->out->missing_count == missing && q->count != 0; i++) {
+    for (size_t i = 0; i < sizeof readers / sizeof *readers && rc == MK_OK && !*planned &&
+                       q->out->missing_count == missing && q->count != 0;
+         i++) {
         groups g = {.q = q, .bits = mk_off__concepts(q) & ~quiet};
         g.counts = (g.bits & B(COUNT)) != 0;
         g.yes = q->tokens[0].concept == C_DID;

@@ -1,8 +1,8 @@
 /* offline_internal.h — what the files of the offline planner share. Layer: agent, internal.
  *
- * A question becomes tokens; tokens become times, names and words that mean something (concepts); a frame is the one
- * way in which these add up to a question that operators answer. Every token that is no mere function word must have
- * been used by that frame, or there is no answer. */
+ * A question becomes tokens; tokens become times, names and words that mean something (concepts); a frame is
+ * the one way in which these add up to a question that operators answer. Every token that is no mere function
+ * word must have been used by that frame, or there is no answer. */
 #ifndef MK_AGENT_OFFLINE_INTERNAL_H
 #define MK_AGENT_OFFLINE_INTERNAL_H
 
@@ -15,8 +15,9 @@
 #define MK_OFF_NAMES_MAX 8
 #define MK_OFF_RELS_MAX 4
 
-/* What a word can mean. Words that mean nothing to any question (articles, prepositions, politeness) are C_STOP; words that
- * are not in the table are C_UNKNOWN, and a question with one that nothing else explains is not answered. */
+/* What a word can mean. Words that mean nothing to any question (articles, prepositions, politeness) are
+ * C_STOP; words that are not in the table are C_UNKNOWN, and a question with one that nothing else explains
+ * is not answered. */
 typedef enum mk_concept {
     C_UNKNOWN, C_STOP,
     C_COUNT, C_WHICH, C_WHO, C_WHEN, C_DID,
@@ -146,7 +147,8 @@ MK_CHECK mk_code mk_off__life(mk_off *q, bool *planned);
 /* ---- offline.c ---- */
 MK_CHECK mk_code mk_off__missing(mk_off *q, const char *fmt, ...) MK_PRINTF(2, 3);
 /* Takes the plan's steps (the inside of the list) and where the answer is. */
-MK_CHECK mk_code mk_off__plan(mk_off *q, const mk_buf *steps, const char *kind, const char *from, const mk_buf *understood);
+MK_CHECK mk_code mk_off__plan(mk_off *q, const mk_buf *steps, const char *kind, const char *from,
+                              const mk_buf *understood);
 /* Window and belief as members of arguments, each with a comma before it. */
 void mk_off__put_window(const mk_off *q, mk_buf *out);
 /* The words of a sentence: "from ... to ..., as believed at ...". */

@@ -1,9 +1,10 @@
-/* offline_names.c — entities, relation types and properties of this very store. See offline_internal.h. Layer: agent.
+/* offline_names.c — entities, relation types and properties of this very store. See offline_internal.h.
+ * Layer: agent.
  *
- * A stretch of the question is an entity when its text, with underscores for spaces if need be, is a uid, or when exactly
- * one entity has that name. Several of one name are a question back and no guess. Relation types are compared word by
- * word without their endings, and the words of one may have an entity between them: "threaten South Korea with
- * military force". Source: agent spec, 18.9, 18.16. */
+ * A stretch of the question is an entity when its text, with underscores for spaces if need be, is a uid, or
+ * when exactly one entity has that name. Several of one name are a question back and no guess. Relation types
+ * are compared word by word without their endings, and the words of one may have an entity between them:
+ * "threaten South Korea with military force". Source: agent spec, 18.9, 18.16. */
 #include "agent/offline_internal.h"
 
 #include <stdio.h>
@@ -102,7 +103,8 @@ static mk_code find_by_name(mk_off *q, mk_str text, namesakes *found)
     mk_canon_string(&args, text);
     mk_buf_c(&args, '}');
     MK_TRY(rc, mk_buf_done(&args, q->err));
-    rc = mk_call_run(q->store, q->view, MK_STR("resolve_entities"), mk_buf_view(&args), &options, &scratch, &result, q->err);
+    rc = mk_call_run(q->store, q->view, MK_STR("resolve_entities"), mk_buf_view(&args), &options, &scratch,
+                     &result, q->err);
     if (rc == MK_E_LIMIT || rc == MK_E_COST) { /* so many that no name is meant */
         rc = MK_OK;
         goto out;
@@ -111,11 +113,13 @@ static mk_code find_by_name(mk_off *q, mk_str text, namesakes *found)
     MK_TRY(rc, mk_json_parse(&scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
     const mk_json *rows = mk_json_get(payload, "rows");
     for (size_t i = 0; rows != NULL && i < rows->n; i++) {
-        const mk_json *uid = mk_json_get(&rows->items[i], "uid"), *name = mk_json_get(&rows->items[i], "name");
+        const mk_json *uid = mk_json_get(&rows->items[i], "uid"),
+                      *name = mk_json_get(&rows->items[i], "name");
         const char *colon = memchr(uid->text.p, ':', uid->text.n);
         const mk_str behind =
             colon != NULL ? (mk_str){colon + 1, uid->text.n - (size_t)(colon + 1 - uid->text.p)} : uid->text;
-        if (!mk_str_eq(behind, text) && !(name != NULL && name->kind == MK_JSON_STRING && same_text(name->text, text)))
+        if (!mk_str_eq(behind, text) &&
+            !(name != NULL && name->kind == MK_JSON_STRING && same_text(name->text, text)))
             continue;
         const bool chosen = is_task_id(q, uid->text), listed = found->count < CANDIDATES_MAX;
         const mk_str copy = chosen || listed ? mk_arena_copy(q->arena, uid->text) : uid->text;
@@ -145,7 +149,8 @@ static bool may_be_name(const mk_off *q, size_t i)
     if (t->used)
         return false;
     for (size_t k = 0; k < t->text.n; k++)
-        if (strchr("_/@:.#", t->text.p[k]) != NULL || (t->text.p[k] >= '0' && t->text.p[k] <= '9') || (unsigned char)t->text.p[k] >= 0x80)
+        if (strchr("_/@:.#", t->text.p[k]) != NULL || (t->text.p[k] >= '0' && t->text.p[k] <= '9') ||
+            (unsigned char)t->text.p[k] >= 0x80)
             return true;
     return t->concept == C_UNKNOWN || (t->capital && i > 0);
 }
@@ -155,7 +160,8 @@ static bool try_number(mk_off *q, size_t i)
 {
     char text[40];
     mk_token *t = &q->tokens[i];
-    if (t->text.n > 18 || strspn(t->low, "0123456789") != t->text.n || i == 0 || q->tokens[i - 1].concept != C_NODE)
+    if (t->text.n > 18 || strspn(t->low, "0123456789") != t->text.n || i == 0 ||
+        q->tokens[i - 1].concept != C_NODE)
         return false;
     const int n = snprintf(text, sizeof text, "n%s", t->low);
     return is_uid(q, (mk_str){text, (size_t)n}) && add_name(q, (mk_str){text, (size_t)n}, i, i);
@@ -234,8 +240,9 @@ static void stem(const char *word, char out[48])
 {
     static const struct {
         const char *from, *to;
-    } odd[] = {{"made", "make"}, {"sent", "send"}, {"gave", "give"}, {"given", "give"}, {"met", "meet"}, {"held", "hold"}, {"fought", "fight"},
-               {"led", "lead"}, {"paid", "pay"}, {"won", "win"}, {"said", "say"}, {"took", "take"}, {"taken", "take"}, {"wrote", "write"}};
+    } odd[] = {{"made", "make"}, {"sent", "send"},    {"gave", "give"},  {"given", "give"}, {"met", "meet"},
+               {"held", "hold"}, {"fought", "fight"}, {"led", "lead"},   {"paid", "pay"},   {"won", "win"},
+               {"said", "say"},  {"took", "take"},    {"taken", "take"}, {"wrote", "write"}};
     snprintf(out, 48, "%.47s", word);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         if (strcmp(out, odd[i].from) == 0)
@@ -276,7 +283,8 @@ static void split_rel(mk_str rel, rel_words *out)
     for (size_t i = 0; i < rel.n && out->n < REL_WORDS_MAX;) {
         char word[48];
         size_t n = 0;
-        while (i < rel.n && (rel.p[i] == '_' || rel.p[i] == ' ' || rel.p[i] == ',' || rel.p[i] == '(' || rel.p[i] == ')' || rel.p[i] == '-'))
+        while (i < rel.n && (rel.p[i] == '_' || rel.p[i] == ' ' || rel.p[i] == ',' || rel.p[i] == '(' ||
+                             rel.p[i] == ')' || rel.p[i] == '-'))
             i++;
         for (; i < rel.n && strchr("_ ,()-", rel.p[i]) == NULL; i++)
             if (n < sizeof word - 1)
@@ -303,7 +311,8 @@ static size_t match_rel(const mk_off *q, size_t i, const rel_words *rel)
     size_t at = i, last = 0;
     char word[48];
     for (size_t w = 0; w < rel->n; w++) {
-        while (w > 0 && at < q->count && (q->tokens[at].used || mk_off__is_any(&q->tokens[at], "a an the to with") ) ) {
+        while (w > 0 && at < q->count &&
+               (q->tokens[at].used || mk_off__is_any(&q->tokens[at], "a an the to with"))) {
             stem(q->tokens[at].low, word);
             if (!q->tokens[at].used && strcmp(word, rel->stems[w]) == 0)
                 break;
@@ -376,10 +385,12 @@ out:
 static bool is_word_or_plural(const char *asked, const char *name)
 {
     const size_t n = strlen(name);
-    return n > 0 && strncmp(asked, name, n) == 0 && (asked[n] == '\0' || (asked[n] == 's' && asked[n + 1] == '\0'));
+    return n > 0 && strncmp(asked, name, n) == 0 &&
+           (asked[n] == '\0' || (asked[n] == 's' && asked[n + 1] == '\0'));
 }
 
-/* A number property of edges whose name is a word of the question, from the first edges that the store gives. */
+/* A number property of edges whose name is a word of the question, from the first edges that the store
+ * gives. */
 static mk_code find_property(mk_off *q)
 {
     const mk_edge_filter filter = {.vt_lo = INT64_MIN, .vt_hi = INT64_MAX};
@@ -400,12 +411,14 @@ static mk_code find_property(mk_off *q)
         MK_TRY(rc, mk_json_parse(q->arena, text, NULL, &props, q->err));
         for (size_t p = 0; props->kind == MK_JSON_OBJECT && p < props->n; p++) {
             const mk_json *value = &props->members[p].value;
-            if ((value->kind != MK_JSON_INT && value->kind != MK_JSON_FLOAT) || props->members[p].key.n >= sizeof found)
+            if ((value->kind != MK_JSON_INT && value->kind != MK_JSON_FLOAT) ||
+                props->members[p].key.n >= sizeof found)
                 continue;
             snprintf(name, sizeof name, "%.*s", (int)props->members[p].key.n, props->members[p].key.p);
             for (size_t t = 0; t < q->count; t++) {
                 if (!q->tokens[t].used && is_word_or_plural(q->tokens[t].low, name))
-                    snprintf(found, sizeof found, "%.*s", (int)props->members[p].key.n, props->members[p].key.p);
+                    snprintf(found, sizeof found, "%.*s", (int)props->members[p].key.n,
+                             props->members[p].key.p);
             }
         }
     }
@@ -478,9 +491,12 @@ static void name_events(mk_off *q)
 {
     static const struct {
         const char *rel, *words;
-    } called[] = {{"msg", "message messages messaged messaging"}, {"message", "message messages messaged"},
-                  {"mail", "mail mails mailed email emails emailed"}, {"email", "email emails emailed mail mails"},
-                  {"call", "call calls called"}, {"trust", "trust trusts trusted rating ratings rate rated rates"}};
+    } called[] = {{"msg", "message messages messaged messaging"},
+                  {"message", "message messages messaged"},
+                  {"mail", "mail mails mailed email emails emailed"},
+                  {"email", "email emails emailed mail mails"},
+                  {"call", "call calls called"},
+                  {"trust", "trust trusts trusted rating ratings rate rated rates"}};
     char rel[48] = "";
     for (size_t i = 0; i < q->only_rel.n && i < sizeof rel - 1; i++) {
         const char c = q->only_rel.p[i];
@@ -495,7 +511,8 @@ static void name_events(mk_off *q)
 
 static long long number_word(const char *low)
 {
-    static const char *const words[] = {"two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"};
+    static const char *const words[] = {"two",   "three", "four", "five", "six",
+                                        "seven", "eight", "nine", "ten"};
     for (int i = 0; i < 9; i++)
         if (strcmp(low, words[i]) == 0)
             return i + 2;
@@ -534,5 +551,28 @@ mk_code mk_off__names(mk_off *q)
     name_events(q);
     find_numbers(q);
 out:
+    return rc;
+}
+
+/* ---- what was done by whom ---- */
+
+mk_code mk_off__aggregate(mk_off *q, mk_str args, mk_arena *scratch, const mk_json **rows)
+{
+    const mk_call_options options = {.row_budget = 50000, .cancelled = q->options->cancelled};
+    mk_call_result result;
+    mk_json *payload;
+    mk_code rc;
+    *rows = NULL;
+    mk_call_result_init(&result, q->arena->alloc);
+    rc = mk_call_run(q->store, NULL, MK_STR("aggregate_events"), args, &options, scratch, &result, q->err);
+    if (rc != MK_OK && rc != MK_E_NOMEM && rc != MK_E_CANCELLED) {
+        rc = MK_OK; /* too dear, or too much: what is not known is not taken for granted */
+        goto out;
+    }
+    MK_TRY(rc, rc);
+    MK_TRY(rc, mk_json_parse(scratch, mk_buf_view(&result.payload.text), NULL, &payload, q->err));
+    *rows = mk_json_get(payload, "rows");
+out:
+    mk_call_result_free(&result);
     return rc;
 }

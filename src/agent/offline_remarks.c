@@ -1,12 +1,15 @@
-/* offline_remarks.c — words of a question that say what is assumed anyway. See offline_internal.h. Layer: agent.
+/* offline_remarks.c — words of a question that say what is assumed anyway. See offline_internal.h.
+ * Layer: agent.
  *
- * "Answer yes or no", "events of the same day may follow one another", "whether as sender or as receiver": such words
- * are silenced, so that what remains can be read; those that fix a reading are noted, so that another reading is refused.
- * A remark that contradicts what would be computed is never silenced. */
+ * "Answer yes or no", "events of the same day may follow one another", "whether as sender or as receiver":
+ * such words are silenced, so that what remains can be read; those that fix a reading are noted, so that
+ * another reading is refused. A remark that contradicts what would be computed is never silenced. */
 #include "agent/offline_internal.h"
 
-static const char *const source_words = "sender senders source sources giver givers rater raters caller callers acting actor author subject";
-static const char *const target_words = "receiver receivers recipient recipients target targets rated called object receiving";
+static const char *const source_words =
+    "sender senders source sources giver givers rater raters caller callers acting actor author subject";
+static const char *const target_words =
+    "receiver receivers recipient recipients target targets rated called object receiving";
 
 static bool free_is(const mk_off *q, size_t i, const char *words)
 {
@@ -53,8 +56,8 @@ static bool is_whole_extent(const mk_off *q, size_t number)
     return asked > whole * 0.75 && asked < whole * 1.25;
 }
 
-/* Tokens from i on that are all among `glue`, source words or target words; both of the latter must occur. The order says
- * which came first. 0: it is no such phrase. */
+/* Tokens from i on that are all among `glue`, source words or target words; both of the latter must occur.
+ * The order says which came first. 0: it is no such phrase. */
 static size_t roles_from(const mk_off *q, size_t i, const char *glue, bool *source_first)
 {
     bool source = false, target = false;
@@ -69,7 +72,8 @@ static size_t roles_from(const mk_off *q, size_t i, const char *glue, bool *sour
             *source_first = false;
         source |= s;
         target |= t;
-        if (source && target && (q->tokens[end].ends || end + 1 == q->count || !free_is(q, end + 1, "side end one"))) {
+        if (source && target &&
+            (q->tokens[end].ends || end + 1 == q->count || !free_is(q, end + 1, "side end one"))) {
             end++;
             break;
         }
@@ -98,7 +102,8 @@ static void either_role(mk_off *q, size_t i)
     bool source_first;
     if (!free_is(q, i, "whether as either in"))
         return;
-    const size_t n = roles_from(q, i, "whether as the one or a an either both in role roles side it they is was were", &source_first);
+    const size_t n = roles_from(
+        q, i, "whether as the one or a an either both in role roles side it they is was were", &source_first);
     if (n == 0)
         return;
     q->either_role = true;
@@ -142,7 +147,8 @@ static void same_may_follow(mk_off *q, size_t i)
 /* "(e.g., Monday, Tuesday)". */
 static void for_example(mk_off *q, size_t i)
 {
-    static const char *const days = "monday tuesday wednesday thursday friday saturday sunday and or etc like";
+    static const char *const days =
+        "monday tuesday wednesday thursday friday saturday sunday and or etc like";
     size_t end = i + 1;
     if (!free_is(q, i, "e.g eg i.e like") || !q->tokens[i].opens)
         return;
@@ -189,14 +195,18 @@ static void first_stretch(mk_off *q, size_t i)
     const mk_length *l = &q->lengths[0];
     size_t end = i + 1;
     bool data = false;
-    if (!free_is(q, i, "first initial") || q->length_count != 1 || q->has_window || !q->has_extent || l->token != i + 1)
+    if (!free_is(q, i, "first initial") || q->length_count != 1 || q->has_window || !q->has_extent ||
+        l->token != i + 1)
         return;
     while (end < q->count && (end == l->token || end == l->token + 1))
         end++;
     for (; end < q->count && !q->tokens[end].used; end++) {
         const mk_token *t = &q->tokens[end];
-        data |= mk_off__is_any(t, "log data dataset network graph") || (t->concept == C_EVENT && mk_off__is(&q->tokens[end - 1], "first"));
-        if (t->concept != C_EVENT && !mk_off__is_any(t, "after from of the first timestamp time in log data dataset network graph start beginning since very entire whole"))
+        data |= mk_off__is_any(t, "log data dataset network graph") ||
+                (t->concept == C_EVENT && mk_off__is(&q->tokens[end - 1], "first"));
+        if (t->concept != C_EVENT &&
+            !mk_off__is_any(t, "after from of the first timestamp time in log data dataset network graph "
+                               "start beginning since very entire whole"))
             break;
     }
     if (!data)
@@ -214,7 +224,8 @@ static void counting_each(mk_off *q, size_t i)
     size_t end = i + 1;
     if (!free_is(q, i, "counting") || !free_is(q, i + 1, "each every"))
         return;
-    while (end < q->count && free_is(q, end, "each every time it was is were they are created added made anew again started"))
+    while (end < q->count &&
+           free_is(q, end, "each every time it was is were they are created added made anew again started"))
         end++;
     if (end == q->count || q->tokens[end - 1].ends)
         hush(q, i, end - i);
@@ -226,7 +237,9 @@ static void since_recorded(mk_off *q, size_t i)
     size_t end = i;
     if (!free_is(q, i, "since after"))
         return;
-    while (end < q->count && free_is(q, end, "since after it they was were being had been having ever first recorded loaded entered stored written"))
+    while (end < q->count && free_is(q, end,
+                                     "since after it they was were being had been having ever first recorded "
+                                     "loaded entered stored written"))
         end++;
     if (end > i + 2 && (end == q->count || q->tokens[end - 1].ends))
         hush(q, i, end - i);
@@ -234,8 +247,9 @@ static void since_recorded(mk_off *q, size_t i)
 
 void mk_off__remarks(mk_off *q)
 {
-    static const char *const answer[] = {"answer", "yes", "or", "no", NULL}, *const yes_no[] = {"yes", "or", "no", NULL},
-                      *const no_matter[] = {"no", "matter", NULL};
+    static const char *const answer[] = {"answer", "yes", "or", "no", NULL},
+                             *const yes_no[] = {"yes", "or", "no", NULL},
+                             *const no_matter[] = {"no", "matter", NULL};
     variables(q);
     for (size_t i = 0; i < q->count; i++) {
         const mk_token *before = i > 0 ? &q->tokens[i - 1] : NULL;
@@ -256,12 +270,14 @@ void mk_off__remarks(mk_off *q)
             hush(q, i, 3);
         else if (is_sequence(q, i, no_matter))
             hush(q, i, 2);
-        else if (before != NULL && mk_off__is_any(before, "whole entire full complete") && is_whole_extent(q, i))
+        else if (before != NULL && mk_off__is_any(before, "whole entire full complete") &&
+                 is_whole_extent(q, i))
             hush(q, i, 2);
         /* "the largest number of different senders": one superlative, and nothing to count */
         else if (before != NULL && before->concept == C_MOST && free_is(q, i, "number count total"))
             hush(q, i, 1);
-        else if (free_is(q, i, "exactly precisely") && ((next != NULL && next->concept == C_NUMBER) || (before != NULL && before->concept == C_WHEN)))
+        else if (free_is(q, i, "exactly precisely") && ((next != NULL && next->concept == C_NUMBER) ||
+                                                        (before != NULL && before->concept == C_WHEN)))
             hush(q, i, 1); /* the number is read with it; of a moment it says nothing */
         else if (next != NULL && !next->used && next->concept == C_EVENT && free_is(q, i, "new"))
             hush(q, i, 1);

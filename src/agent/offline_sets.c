@@ -1,9 +1,11 @@
-/* offline_sets.c — who is described by what they did: one clause or several. See offline_internal.h. Layer: agent.
+/* offline_sets.c — who is described by what they did: one clause or several. See offline_internal.h.
+ * Layer: agent.
  *
- * "accounts that sent a message to at least 5 others but never received one": each clause is a set of entities, an
- * aggregation by one end of events, and the clauses are joined: with "and" both must hold, with "but never" the second must
- * not. Every word of the sentence is looked at in its place; one that has no part in a clause means that this is not the
- * question, and then nothing is answered. Source: agent spec, 18.9; questions spec, 2. */
+ * "accounts that sent a message to at least 5 others but never received one": each clause is a set of
+ * entities, an aggregation by one end of events, and the clauses are joined: with "and" both must hold, with
+ * "but never" the second must not. Every word of the sentence is looked at in its place; one that has no part
+ * in a clause means that this is not the question, and then nothing is answered. Source: agent spec, 18.9;
+ * questions spec, 2. */
 #include "agent/offline_sets.h"
 
 #include <stdio.h>
@@ -60,7 +62,8 @@ static bool is_verb(const mk_off *q, size_t i)
 
 bool mk_off__is_end_noun(const mk_token *t)
 {
-    return mk_off__is_any(t, "sender senders giver givers source sources receiver receivers recipient recipients target targets rater raters");
+    return mk_off__is_any(t, "sender senders giver givers source sources receiver receivers recipient "
+                             "recipients target targets rater raters");
 }
 
 static bool is_auxiliary(const mk_token *t) { return mk_off__is_any(t, "was were is are be been being"); }
@@ -73,7 +76,13 @@ static bool may_precede_noun(const mk_off *q, size_t i)
     if (t->used)
         return is_time(q, i);
     switch (t->concept) {
-    case C_STOP: case C_COUNT: case C_WHICH: case C_WHO: case C_DID: case C_DISTINCT: case C_EVER: return true;
+    case C_STOP:
+    case C_COUNT:
+    case C_WHICH:
+    case C_WHO:
+    case C_DID:
+    case C_DISTINCT:
+    case C_EVER: return true;
     case C_EXIST: return mk_off__is(t, "there");
     default: return false;
     }
@@ -104,15 +113,18 @@ static bool read_head(mk_sets *s)
 
 /* ---- clauses ---- */
 
-/* Where the verb of a clause that begins at i would be, small words before it aside; q->count: there is none. */
+/* Where the verb of a clause that begins at i would be, small words before it aside; q->count: there is
+ * none. */
 static size_t verb_from(const mk_off *q, size_t i)
 {
     for (; i < q->count; i++) {
         const mk_token *t = token(q, i);
         if (is_verb(q, i))
             return i;
-        const bool small = !t->used && (t->concept == C_STOP || t->concept == C_NOT || t->concept == C_ONLY || t->concept == C_EVER ||
-                                        t->concept == C_BOTH || t->concept == C_DID || t->concept == C_CORRECTION || t->concept == C_WHO || mk_off__is(t, "which"));
+        const bool small =
+            !t->used && (t->concept == C_STOP || t->concept == C_NOT || t->concept == C_ONLY ||
+                         t->concept == C_EVER || t->concept == C_BOTH || t->concept == C_DID ||
+                         t->concept == C_CORRECTION || t->concept == C_WHO || mk_off__is(t, "which"));
         if (!small)
             return q->count;
     }
@@ -151,10 +163,13 @@ static bool split(mk_sets *s)
 /* How a number is meant, by the words around it: "at least 5", "more than 5", "5 or more". NULL: not said. */
 const char *mk_off__comparison(const mk_off *q, size_t i)
 {
-    const mk_token *a = i > 0 ? token(q, i - 1) : token(q, q->count), *b = i > 1 ? token(q, i - 2) : token(q, q->count);
+    const mk_token *a = i > 0 ? token(q, i - 1) : token(q, q->count),
+                   *b = i > 1 ? token(q, i - 2) : token(q, q->count);
     const mk_token *after = token(q, i + 2);
     if (mk_off__is(token(q, i + 1), "or"))
-        return mk_off__is_any(after, "more above") ? "ge" : mk_off__is_any(after, "fewer less below") ? "le" : NULL;
+        return mk_off__is_any(after, "more above")         ? "ge"
+               : mk_off__is_any(after, "fewer less below") ? "le"
+                                                           : NULL;
     if (mk_off__is(a, "least"))
         return "ge";
     if (mk_off__is(a, "most") && mk_off__is(b, "at"))
@@ -162,7 +177,9 @@ const char *mk_off__comparison(const mk_off *q, size_t i)
     if (mk_off__is(a, "than") && i > 2 && mk_off__is_any(token(q, i - 3), "no not")) /* "no more than 5" */
         return mk_off__is_any(b, "more greater") ? "le" : mk_off__is_any(b, "fewer less") ? "ge" : NULL;
     if (mk_off__is(a, "than"))
-        return mk_off__is_any(b, "more greater over higher") ? "gt" : mk_off__is_any(b, "fewer less lower") ? "lt" : NULL;
+        return mk_off__is_any(b, "more greater over higher") ? "gt"
+               : mk_off__is_any(b, "fewer less lower")       ? "lt"
+                                                             : NULL;
     if (mk_off__is_any(a, "over above exceeding"))
         return "gt";
     if (mk_off__is_any(a, "under below"))
@@ -181,7 +198,8 @@ static bool is_value_number(const mk_off *q, size_t i)
     size_t k = i;
     while (k > 0 && mk_off__is_any(token(q, k - 1), "exactly at least most more less greater than only"))
         k--;
-    return q->prop.n != 0 && k > 1 && (mk_off__is(token(q, k - 1), "of") || mk_off__is(token(q, k - 1), "value"));
+    return q->prop.n != 0 && k > 1 &&
+           (mk_off__is(token(q, k - 1), "of") || mk_off__is(token(q, k - 1), "value"));
 }
 
 /* What of a clause is still open while its words are read. */
@@ -219,7 +237,8 @@ static bool read_name(mk_sets *s, mk_clause *c, const reading *r, size_t i)
     while (at > 0 && mk_off__is_any(token(q, at - 1), "the node account user entity person file both"))
         at--;
     const mk_token *before = at > c->first ? token(q, at - 1) : token(q, q->count);
-    const bool from = mk_off__is_any(before, "from by"), to = mk_off__is_any(before, "to towards toward against");
+    const bool from = mk_off__is_any(before, "from by"),
+               to = mk_off__is_any(before, "to towards toward against");
     if (!r->verb || (c->sends && c->receives))
         return false;
     if (c->other.n != 0) { /* "from both A and B" */
@@ -316,7 +335,8 @@ static bool read_word(mk_sets *s, mk_clause *c, reading *r, size_t *at)
                 return set_number(s, c, r, i, q->numbers[k]);
             }
         return false;
-    case C_ABOVE: case C_BELOW: return mk_off__is(token(q, i + 1), "than") || token(q, i + 1)->concept == C_NUMBER;
+    case C_ABOVE:
+    case C_BELOW: return mk_off__is(token(q, i + 1), "than") || token(q, i + 1)->concept == C_NUMBER;
     case C_POSITIVE: case C_NEGATIVE:
         if (c->cmp != NULL || q->prop.n == 0)
             return false;
@@ -336,7 +356,8 @@ static bool read_word(mk_sets *s, mk_clause *c, reading *r, size_t *at)
         *at = i + 1;
         return s->same_day && s->clauses + s->count - 1 == c;
     case C_WHICH: case C_WHO: return !r->verb && mk_off__is_any(t, "which who"); /* "accounts which ..." */
-    case C_BUCKET: case C_THRESHOLD: return q->length_count == 1 && mk_off__is_any(t, "period interval window");
+    case C_BUCKET:
+    case C_THRESHOLD: return q->length_count == 1 && mk_off__is_any(t, "period interval window");
     case C_TIME: return mk_off__is_any(t, "times time");
     case C_COUNT: return mk_off__is(t, "total");
     case C_OTHER: case C_EVER: case C_DID: return true;
@@ -387,7 +408,8 @@ static bool is_consistent(mk_sets *s)
             c->span = q->lengths[0].us;
         if (either && (c->than != NULL || c->earliest || c->only || c->other.n != 0))
             return false;
-        if (c->only && (c->than != NULL || c->earliest || c->second.n != 0 || (c->cmp != NULL && c->cmp[1] == 'q')))
+        if (c->only &&
+            (c->than != NULL || c->earliest || c->second.n != 0 || (c->cmp != NULL && c->cmp[1] == 'q')))
             return false;
         if (c->earliest && (c->than != NULL || c->negated || c->cmp != NULL))
             return false;
@@ -406,13 +428,16 @@ static bool is_consistent(mk_sets *s)
     s->from_all = s->clauses[0].negated;
     if (s->from_all && (q->has_belief || s->same_day))
         return false;
-    if (s->same_day ? !(early && s->count == 2 && !q->has_window && s->clauses[0].sends != s->clauses[1].sends) : early && !q->has_window)
+    if (s->same_day
+            ? !(early && s->count == 2 && !q->has_window && s->clauses[0].sends != s->clauses[1].sends)
+            : early && !q->has_window)
         return false;
     if (q->length_count != 0 && (q->length_count != 1 || s->count != 1 || s->clauses[0].span == 0))
         return false;
     /* What one clause with nothing special says, offline_events.c reads, and ranks and averages besides. */
     const mk_clause *c = &s->clauses[0];
-    return s->count > 1 || s->from_all || c->second.n != 0 || c->than != NULL || c->earliest || c->only || (c->sends && c->receives) || s->asks == MK_SETS_EXIST;
+    return s->count > 1 || s->from_all || c->second.n != 0 || c->than != NULL || c->earliest || c->only ||
+           (c->sends && c->receives) || s->asks == MK_SETS_EXIST;
 }
 
 static bool read_question(mk_sets *s)
@@ -423,7 +448,8 @@ static bool read_question(mk_sets *s)
     for (size_t k = 0; k < s->count; k++)
         if (!read_clause(s, &s->clauses[k]))
             return false;
-    /* "files": everything that is found must be one, so the store is asked; two words for kinds say more than that */
+    /* "files": everything that is found must be one, so the store is asked; two words for kinds say more than
+     * that */
     for (size_t k = 0; k < q->label_count; k++)
         if (q->label_tokens[k] < s->noun)
             return false;

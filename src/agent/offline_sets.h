@@ -1,4 +1,5 @@
-/* offline_sets.h — entities that clauses describe: what is read, and how it becomes a plan. Layer: agent, internal. */
+/* offline_sets.h — entities that clauses describe: what is read, and how it becomes a plan. Layer: agent,
+ * internal. */
 #ifndef MK_AGENT_OFFLINE_SETS_H
 #define MK_AGENT_OFFLINE_SETS_H
 

@@ -1,7 +1,7 @@
 /* offline_sets_plan.c — clauses as steps of a plan. See offline_sets.h. Layer: agent.
  *
- * A clause is one aggregation by an end of events and, where it says how often, a filter; sets are joined as they come. A
- * plan has at most twelve steps, so at most three clauses are read. */
+ * A clause is one aggregation by an end of events and, where it says how often, a filter; sets are joined as
+ * they come. A plan has at most twelve steps, so at most three clauses are read. */
 #include "agent/offline_sets.h"
 #include "agent/offline_steps.h"
 
@@ -25,7 +25,8 @@ typedef struct writer {
 
 static const char *end_word(bool src) { return src ? "src" : "dst"; }
 
-static void put_filters(writer *w, mk_buf *out, const mk_clause *c, bool src, mk_str other, const char *cmp, bool everywhen)
+static void put_filters(writer *w, mk_buf *out, const mk_clause *c, bool src, mk_str other, const char *cmp,
+                        bool everywhen)
 {
     const mk_off *q = w->s->q;
     if (other.n != 0) {
@@ -48,10 +49,12 @@ static void put_filters(writer *w, mk_buf *out, const mk_clause *c, bool src, mk
     mk_off__put_window(&all, out);
 }
 
-static set put_groups(writer *w, const mk_clause *c, bool src, mk_str other, const char *cmp, const char *aggregate)
+static set put_groups(writer *w, const mk_clause *c, bool src, mk_str other, const char *cmp,
+                      const char *aggregate)
 {
     const int step = mk_steps_open(&w->steps, "aggregate_events");
-    mk_buf_printf(&w->steps.text, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],\"aggregates\":[%s]", end_word(src), aggregate);
+    mk_buf_printf(&w->steps.text, "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"%s\"}],\"aggregates\":[%s]",
+                  end_word(src), aggregate);
     put_filters(w, &w->steps.text, c, src, other, cmp, c->earliest);
     mk_steps_close(&w->steps, 0, 0);
     return (set){step, end_word(src)};
@@ -60,8 +63,10 @@ static set put_groups(writer *w, const mk_clause *c, bool src, mk_str other, con
 static set put_filter(writer *w, set in, const char *field, const char *cmp, int64_t value)
 {
     const int step = mk_steps_open(&w->steps, "compute");
-    mk_buf_printf(&w->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"%s\",\"value\":%lld", in.step, field, cmp,
-                  (long long)value);
+    mk_buf_printf(
+        &w->steps.text,
+        "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%s\",\"cmp\":\"%s\",\"value\":%lld",
+        in.step, field, cmp, (long long)value);
     mk_steps_close(&w->steps, in.step, 0);
     return (set){step, in.field};
 }
@@ -69,7 +74,9 @@ static set put_filter(writer *w, set in, const char *field, const char *cmp, int
 static set put_join(writer *w, const char *fn, set a, set b)
 {
     const int step = mk_steps_open(&w->steps, "compute");
-    mk_buf_printf(&w->steps.text, "\"fn\":\"%s\",\"input\":{\"$ref\":\"s%d.rows\"},\"other\":{\"$ref\":\"s%d.rows\"}", fn, a.step, b.step);
+    mk_buf_printf(&w->steps.text,
+                  "\"fn\":\"%s\",\"input\":{\"$ref\":\"s%d.rows\"},\"other\":{\"$ref\":\"s%d.rows\"}", fn,
+                  a.step, b.step);
     if (a.field[0] != '\0')
         mk_buf_printf(&w->steps.text, ",\"field\":\"%s\"", a.field);
     if (b.field[0] != '\0')
@@ -102,7 +109,8 @@ static set write_only(writer *w, const mk_clause *c, bool src)
         return put_join(w, "difference", these, put_groups(w, c, !src, none, NULL, count));
     snprintf(distinct, sizeof distinct, "{\"agg\":\"count_distinct\",\"of\":\"%s\"}", end_word(!src));
     snprintf(column, sizeof column, "distinct_%s", end_word(!src));
-    return put_join(w, "intersect", these, put_filter(w, put_groups(w, c, src, none, NULL, distinct), column, "eq", 1));
+    return put_join(w, "intersect", these,
+                    put_filter(w, put_groups(w, c, src, none, NULL, distinct), column, "eq", 1));
 }
 
 static set write_clause(writer *w, const mk_clause *c)
@@ -119,7 +127,8 @@ static set write_clause(writer *w, const mk_clause *c)
         snprintf(aggregate, sizeof aggregate, "{\"agg\":\"count_distinct\",\"of\":\"%s\"}", end_word(!src));
         snprintf(column, sizeof column, "distinct_%s", end_word(!src));
     } else if (c->span != 0) {
-        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max_in_window\",\"span\":%lld}", (long long)c->span);
+        snprintf(aggregate, sizeof aggregate, "{\"agg\":\"max_in_window\",\"span\":%lld}",
+                 (long long)c->span);
         snprintf(column, sizeof column, "max_in_window");
     } else if (c->earliest) {
         snprintf(aggregate, sizeof aggregate, "{\"agg\":\"min\",\"of\":\"vt_s\"}");
@@ -147,19 +156,26 @@ static set write_same_day(writer *w)
     const mk_clause *c = w->s->clauses;
     const set a = write_clause(w, &c[0]), b = write_clause(w, &c[1]);
     int step = mk_steps_open(&w->steps, "compute");
-    mk_buf_printf(&w->steps.text, "\"fn\":\"join\",\"input\":{\"$ref\":\"s%d.rows\"},\"on\":\"%s\",\"other\":{\"$ref\":\"s%d.rows\"},\"other_on\":\"%s\"", a.step,
-                  a.field, b.step, b.field);
+    mk_buf_printf(&w->steps.text,
+                  "\"fn\":\"join\",\"input\":{\"$ref\":\"s%d.rows\"},\"on\":\"%s\",\"other\":{\"$ref\":\"s%d."
+                  "rows\"},\"other_on\":\"%s\"",
+                  a.step, a.field, b.step, b.field);
     mk_steps_close(&w->steps, a.step, b.step);
     for (int i = 0; i < 2; i++) {
         const int from = step;
         step = mk_steps_open(&w->steps, "compute");
-        mk_buf_printf(&w->steps.text, "\"fn\":\"derive\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%smin_vt_s\",\"op\":\"floordiv\",\"value\":%lld,\"into\":\"%s\"",
+        mk_buf_printf(&w->steps.text,
+                      "\"fn\":\"derive\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"%smin_vt_s\",\"op\":"
+                      "\"floordiv\",\"value\":%lld,\"into\":\"%s\"",
                       from, i ? "r_" : "", (long long)DAY_US, i ? "other_day" : "day");
         mk_steps_close(&w->steps, from, 0);
     }
     const int from = step;
     step = mk_steps_open(&w->steps, "compute");
-    mk_buf_printf(&w->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"day\",\"cmp\":\"eq\",\"field2\":\"other_day\"", from);
+    mk_buf_printf(&w->steps.text,
+                  "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"day\",\"cmp\":\"eq\","
+                  "\"field2\":\"other_day\"",
+                  from);
     mk_steps_close(&w->steps, from, 0);
     return (set){step, a.field};
 }
@@ -176,7 +192,10 @@ static set write_all(writer *w)
         if (q->label_tokens[k] == w->s->noun) {
             const int from = step;
             step = mk_steps_open(&w->steps, "compute");
-            mk_buf_printf(&w->steps.text, "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"label\",\"cmp\":\"eq\",\"value\":", from);
+            mk_buf_printf(&w->steps.text,
+                          "\"fn\":\"filter\",\"input\":{\"$ref\":\"s%d.rows\"},\"field\":\"label\",\"cmp\":"
+                          "\"eq\",\"value\":",
+                          from);
             mk_canon_string(&w->steps.text, q->labels[k]);
             mk_steps_close(&w->steps, from, 0);
         }
@@ -187,7 +206,8 @@ static set write_all(writer *w)
 
 static const char *than_words(const char *than)
 {
-    static const char *const words[][2] = {{"ge", "at least"}, {"gt", "more than"}, {"le", "at most"}, {"lt", "fewer than"}, {"eq", "exactly"}};
+    static const char *const words[][2] = {
+        {"ge", "at least"}, {"gt", "more than"}, {"le", "at most"}, {"lt", "fewer than"}, {"eq", "exactly"}};
     for (size_t i = 0; i < 5; i++)
         if (strcmp(words[i][0], than) == 0)
             return words[i][1];
@@ -198,14 +218,20 @@ static void say_clause(writer *w, const mk_clause *c)
 {
     const mk_off *q = w->s->q;
     mk_buf *said = &w->said;
-    mk_buf_printf(said, "%s%s%s of %sevents", c->negated ? "not " : "", c->sends && c->receives ? "sources or targets" : c->sends ? "sources" : "targets",
-                  c->only && c->cmp == NULL && c->other.n == 0 ? " only" : "", c->earliest ? "their first " : "");
+    mk_buf_printf(said, "%s%s%s of %sevents", c->negated ? "not " : "",
+                  c->sends && c->receives ? "sources or targets"
+                  : c->sends              ? "sources"
+                                          : "targets",
+                  c->only && c->cmp == NULL && c->other.n == 0 ? " only" : "",
+                  c->earliest ? "their first " : "");
     if (c->rel.n != 0)
         mk_buf_printf(said, " of type %.*s", MK_STR_ARG(c->rel));
     if (c->cmp != NULL)
-        mk_buf_printf(said, " whose %.*s is %s%s %lld", MK_STR_ARG(q->prop), c->only ? "always " : "", c->cmp, (long long)c->value);
+        mk_buf_printf(said, " whose %.*s is %s%s %lld", MK_STR_ARG(q->prop), c->only ? "always " : "", c->cmp,
+                      (long long)c->value);
     if (c->other.n != 0)
-        mk_buf_printf(said, " %s%s %.*s", c->only ? "only " : "", c->sends ? "to" : "from", MK_STR_ARG(c->other));
+        mk_buf_printf(said, " %s%s %.*s", c->only ? "only " : "", c->sends ? "to" : "from",
+                      MK_STR_ARG(c->other));
     if (c->second.n != 0)
         mk_buf_printf(said, " and others %s %.*s", c->sends ? "to" : "from", MK_STR_ARG(c->second));
     if (c->than != NULL)
@@ -218,7 +244,9 @@ static void say_clause(writer *w, const mk_clause *c)
 static void say(writer *w)
 {
     mk_sets *s = w->s;
-    mk_buf_z(&w->said, s->asks == MK_SETS_COUNT ? "How many nodes are " : s->asks == MK_SETS_LIST ? "Which nodes are " : "Whether there are nodes that are ");
+    mk_buf_z(&w->said, s->asks == MK_SETS_COUNT  ? "How many nodes are "
+                       : s->asks == MK_SETS_LIST ? "Which nodes are "
+                                                 : "Whether there are nodes that are ");
     for (size_t k = 0; k < s->count; k++) {
         if (k > 0)
             mk_buf_z(&w->said, " and ");
@@ -244,11 +272,14 @@ mk_code mk_sets__write(mk_sets *s)
     } else {
         all = s->from_all ? write_all(&w) : write_clause(&w, &s->clauses[0]);
         for (size_t k = s->from_all ? 0 : 1; k < s->count; k++)
-            all = put_join(&w, s->clauses[k].negated ? "difference" : "intersect", all, write_clause(&w, &s->clauses[k]));
+            all = put_join(&w, s->clauses[k].negated ? "difference" : "intersect", all,
+                           write_clause(&w, &s->clauses[k]));
     }
     say(&w);
     if (s->asks == MK_SETS_EXIST) {
-        const int step = mk_steps_compute(&w.steps, all.step, 0, "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", all.step);
+        const int step = mk_steps_compute(
+            &w.steps, all.step, 0,
+            "\"fn\":\"compare\",\"cmp\":\"gt\",\"x\":{\"$ref\":\"s%d.rows_total\"},\"y\":0", all.step);
         rc = mk_steps_plan(s->q, &w.steps, "value", step, "value", &w.said);
     } else if (s->asks == MK_SETS_COUNT) {
         rc = mk_steps_plan(s->q, &w.steps, "count", all.step, "rows_total", &w.said);
@@ -277,12 +308,16 @@ mk_code mk_sets__labels_agree(const mk_sets *s, bool *agree)
     for (size_t k = 0; k < q->label_count; k++) {
         for (size_t i = 0; i < s->count; i++) {
             const mk_clause *c = &s->clauses[i];
-            const bool head = q->label_tokens[k] == s->noun, here = q->label_tokens[k] >= c->first && q->label_tokens[k] < c->last;
+            const bool head = q->label_tokens[k] == s->noun,
+                       here = q->label_tokens[k] >= c->first && q->label_tokens[k] < c->last;
             const bool src = head ? c->sends : !c->sends;
             if (!head && !here)
                 continue;
             mk_buf_clear(&args);
-            mk_buf_printf(&args, "{\"group_by\":[{\"dim\":\"label\",\"role\":\"%s\"}],\"aggregates\":[{\"agg\":\"count\"}]", end_word(src));
+            mk_buf_printf(
+                &args,
+                "{\"group_by\":[{\"dim\":\"label\",\"role\":\"%s\"}],\"aggregates\":[{\"agg\":\"count\"}]",
+                end_word(src));
             put_filters(&w, &args, c, c->sends, c->other, c->cmp, c->earliest);
             mk_buf_c(&args, '}');
             MK_TRY(rc, mk_buf_done(&args, q->err));
@@ -290,7 +325,8 @@ mk_code mk_sets__labels_agree(const mk_sets *s, bool *agree)
             *agree &= rows != NULL;
             for (size_t r = 0; rows != NULL && r < rows->n; r++) {
                 const mk_json *label = mk_json_get(&rows->items[r], src ? "src_label" : "dst_label");
-                *agree &= label != NULL && (label->kind == MK_JSON_NULL || mk_str_eq(label->text, q->labels[k]));
+                *agree &=
+                    label != NULL && (label->kind == MK_JSON_NULL || mk_str_eq(label->text, q->labels[k]));
             }
         }
     }

@@ -21,10 +21,12 @@ int mk_steps_open(mk_steps *steps, const char *op);
 void mk_steps_close(mk_steps *steps, int a, int b);
 /* A whole step of compute. */
 int mk_steps_compute(mk_steps *steps, int a, int b, const char *fmt, ...) MK_PRINTF(4, 5);
-/* The members that aggregate_events and version_history have in common: window and belief; `everywhen`: all of the data. */
+/* The members that aggregate_events and version_history have in common: window and belief; `everywhen`: all
+ * of the data. */
 void mk_steps_window(mk_steps *steps, const mk_off *q, bool everywhen);
 
 /* The plan, answered by a member of a step, such as "rows_total". */
-MK_CHECK mk_code mk_steps_plan(mk_off *q, const mk_steps *steps, const char *kind, int step, const char *member, const mk_buf *said);
+MK_CHECK mk_code mk_steps_plan(mk_off *q, const mk_steps *steps, const char *kind, int step,
+                               const char *member, const mk_buf *said);
 
 #endif

@@ -1,11 +1,14 @@
 /* offline_time.c — dates and spans as people write them. See offline_internal.h. Layer: agent.
  *
- * UTC, half-open. A day, a month, a year is all of it; a span between two dates includes both, a span between two
- * instants not its end. A number in brackets behind a readable time is the same time exactly, and wins. */
+ * UTC, half-open. A day, a month, a year is all of it; a span between two dates includes both, a span between
+ * two instants not its end. A number in brackets behind a readable time is the same time exactly, and
+ * wins. */
 #include "agent/offline_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/num.h"
 
 #define SECOND INT64_C(1000000)
 #define DAY (86400 * SECOND)
@@ -43,11 +46,13 @@ static bool read_epoch(mk_str s, int64_t *us)
 
 static int month_of(const char *low)
 {
-    static const char *const names[] = {"january", "february", "march",     "april",   "may",      "june",
-                                        "july",    "august",   "september", "october", "november", "december"};
+    static const char *const names[] = {"january",   "february", "march",    "april",
+                                        "may",       "june",     "july",     "august",
+                                        "september", "october",  "november", "december"};
     const size_t n = strlen(low);
     for (int i = 0; i < 12; i++)
-        if (strcmp(low, names[i]) == 0 || (n == 3 && strncmp(low, names[i], 3) == 0) || (i == 8 && strcmp(low, "sept") == 0))
+        if (strcmp(low, names[i]) == 0 || (n == 3 && strncmp(low, names[i], 3) == 0) ||
+            (i == 8 && strcmp(low, "sept") == 0))
             return i + 1;
     return 0;
 }
@@ -67,8 +72,10 @@ static int day_of(const mk_token *t)
 {
     size_t n = t->text.n;
     int64_t v;
-    if (n > 2 && (mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("st")) || mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("nd")) ||
-                  mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("rd")) || mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("th"))))
+    if (n > 2 && (mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("st")) ||
+                  mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("nd")) ||
+                  mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("rd")) ||
+                  mk_str_eq((mk_str){t->low + n - 2, 2}, MK_STR("th"))))
         n -= 2;
     return n <= 2 && read_digits((mk_str){t->low, n}, &v) && v >= 1 && v <= 31 ? (int)v : 0;
 }
@@ -126,7 +133,8 @@ static int64_t clock_of(const mk_token *t)
 {
     int h, m, s = 0, used = 0;
     const size_t n = t->text.n;
-    if (n >= 4 && n <= 8 && sscanf(t->low, "%2d:%2d%n:%2d%n", &h, &m, &used, &s, &used) >= 2 && (size_t)used == n && h < 24 && m < 60 && s < 60)
+    if (n >= 4 && n <= 8 && sscanf(t->low, "%2d:%2d%n:%2d%n", &h, &m, &used, &s, &used) >= 2 &&
+        (size_t)used == n && h < 24 && m < 60 && s < 60)
         return ((int64_t)h * 3600 + m * 60 + s) * SECOND;
     return -1;
 }
@@ -138,7 +146,8 @@ static size_t skip_commas(const mk_off *q, size_t i, const char *words)
     return i;
 }
 
-/* A calendar day at token i: "2004-06-17", "June 15, 2004", "15 June 2004", "15 June". Gives the tokens used. */
+/* A calendar day at token i: "2004-06-17", "June 15, 2004", "15 June 2004", "15 June". Gives the tokens
+ * used. */
 static size_t read_day(const mk_off *q, size_t i, int64_t *day)
 {
     const mk_token *a = at(q, i), *b = at(q, i + 1), *c = at(q, i + 2);
@@ -224,12 +233,14 @@ static size_t read_part(const mk_off *q, size_t i, mk_span_of_time *out)
     const int nth = ordinal_of(at(q, i)->low);
     const mk_token *unit = at(q, i + 1);
     size_t n = 2;
-    if (strlen(at(q, i)->low) == 2 && at(q, i)->low[0] == 'q' && at(q, i)->low[1] >= '1' && at(q, i)->low[1] <= '4') {
+    if (strlen(at(q, i)->low) == 2 && at(q, i)->low[0] == 'q' && at(q, i)->low[1] >= '1' &&
+        at(q, i)->low[1] <= '4') {
         const size_t skip = mk_off__is(at(q, i + 1), "of");
         const int quarter = at(q, i)->low[1] - '0', year = year_of(at(q, i + 1 + skip));
         if (!year)
             return 0;
-        *out = (mk_span_of_time){.lo = month_start(year, quarter * 3 - 2), .hi = month_start(year, quarter * 3 + 1)};
+        *out = (mk_span_of_time){.lo = month_start(year, quarter * 3 - 2),
+                                 .hi = month_start(year, quarter * 3 + 1)};
         return 2 + skip;
     }
     if (!nth && !last)
@@ -244,7 +255,8 @@ static size_t read_part(const mk_off *q, size_t i, mk_span_of_time *out)
     if (!year)
         return 0;
     if (month && mk_off__is(unit, "week")) {
-        const int64_t lo = last ? month_start(year, month + 1) - 7 * DAY : day_start(year, month, nth * 7 - 6);
+        const int64_t lo =
+            last ? month_start(year, month + 1) - 7 * DAY : day_start(year, month, nth * 7 - 6);
         int64_t hi = lo + 7 * DAY;
         if (hi > month_start(year, month + 1))
             hi = month_start(year, month + 1);
@@ -254,9 +266,11 @@ static size_t read_part(const mk_off *q, size_t i, mk_span_of_time *out)
                                  .hi = nth == 1 ? day_start(year, month, 16) : month_start(year, month + 1)};
     } else if (!month && mk_off__is(unit, "quarter") && nth <= 4) {
         const int quarter = last ? 4 : nth;
-        *out = (mk_span_of_time){.lo = month_start(year, quarter * 3 - 2), .hi = month_start(year, quarter * 3 + 1)};
+        *out = (mk_span_of_time){.lo = month_start(year, quarter * 3 - 2),
+                                 .hi = month_start(year, quarter * 3 + 1)};
     } else if (!month && mk_off__is(unit, "half") && nth <= 2) {
-        *out = (mk_span_of_time){.lo = month_start(year, last || nth == 2 ? 7 : 1), .hi = month_start(year, last || nth == 2 ? 13 : 7)};
+        *out = (mk_span_of_time){.lo = month_start(year, last || nth == 2 ? 7 : 1),
+                                 .hi = month_start(year, last || nth == 2 ? 13 : 7)};
     } else {
         return 0;
     }
@@ -289,7 +303,8 @@ static size_t read_range(const mk_off *q, size_t i, mk_span_of_time *out)
         } else if ((year = year_of(at(q, i))) != 0) {
             n = 1;
             *out = (mk_span_of_time){.lo = month_start(year, 1), .hi = month_start(year, 13)};
-        } else if (at(q, i)->text.n == 7 && at(q, i)->text.p[4] == '-' && mk_time_parse(at(q, i)->text, &day, NULL) == MK_OK) {
+        } else if (at(q, i)->text.n == 7 && at(q, i)->text.p[4] == '-' &&
+                   mk_time_parse(at(q, i)->text, &day, NULL) == MK_OK) {
             int64_t y;
             unsigned m, d;
             mk_civil_of_days(day / DAY, &y, &m, &d);
@@ -304,7 +319,8 @@ static size_t read_range(const mk_off *q, size_t i, mk_span_of_time *out)
     return n;
 }
 
-/* Anything that names a time, and words that cut a piece off it: "the start of 1 January 2023", "the end of 2010". */
+/* Anything that names a time, and words that cut a piece off it: "the start of 1 January 2023", "the end of
+ * 2010". */
 static size_t read_point(const mk_off *q, size_t i, mk_span_of_time *out)
 {
     const size_t the = mk_off__is(at(q, i), "the");
@@ -344,28 +360,36 @@ static int64_t unit_of(const char *low)
     return 0;
 }
 
+/* 36, or 1.5. */
+static bool is_decimal(const char *text)
+{
+    const char *rest = text + strspn(text, "0123456789");
+    if (rest == text || *rest == '\0')
+        return rest != text;
+    return *rest == '.' && rest[1] != '\0' && rest[1 + strspn(rest + 1, "0123456789")] == '\0';
+}
+
 static void read_length(mk_off *q, size_t i)
 {
-    static const char *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"};
+    static const char *const words[] = {"zero", "one",   "two",   "three", "four", "five",
+                                        "six",  "seven", "eight", "nine",  "ten"};
     mk_token *t = &q->tokens[i];
-    char number[48], *end;
+    char number[48];
     size_t n = strlen(t->low);
     int64_t unit = i + 1 < q->count && !q->tokens[i + 1].used ? unit_of(q->tokens[i + 1].low) : 0;
     bool joined = false;
     memcpy(number, t->low, n + 1);
-    if (n > 1 && (number[n - 1] == 'h' || number[n - 1] == 'd') && number[n - 2] >= '0' && number[n - 2] <= '9') {
+    if (n > 1 && (number[n - 1] == 'h' || number[n - 1] == 'd') && number[n - 2] >= '0' &&
+        number[n - 2] <= '9') {
         unit = unit_of(number + n - 1);
         number[n - 1] = '\0';
         joined = true;
     }
-    double v = strtod(number, &end);
-    for (int w = 1; w <= 10 && *end != '\0'; w++)
-        if (strcmp(number, words[w]) == 0) {
+    double v = is_decimal(number) ? mk_double_parse(mk_str_of(number)) : 0;
+    for (int w = 1; w <= 10; w++)
+        if (strcmp(number, words[w]) == 0)
             v = w;
-            end = number + strlen(number);
-        }
-    if (unit == 0 || *end != '\0' || !(v > 0 && v < 1e6) || q->length_count == MK_OFF_TIMES_MAX || number[0] == '-' || number[0] == '+' ||
-        number[0] == 'i' || number[0] == 'n')
+    if (unit == 0 || !(v > 0 && v < 1e6) || q->length_count == MK_OFF_TIMES_MAX)
         return;
     q->lengths[q->length_count++] = (mk_length){.us = (int64_t)(v * (double)unit + 0.5), .unit_us = unit,
                                                 .rounded = strchr(number, '.') != NULL, .token = i};
@@ -387,7 +411,9 @@ static void use_remarks(mk_off *q, size_t i)
 {
     size_t end = i;
     bool said = false;
-    while (end < q->count && end < i + 6 && mk_off__is_any(at(q, end), "both days day that included inclusive utc all in full the and end start of")) {
+    while (end < q->count && end < i + 6 &&
+           mk_off__is_any(at(q, end),
+                          "both days day that included inclusive utc all in full the and end start of")) {
         said |= mk_off__is_any(at(q, end), "included inclusive utc");
         end++;
         if (said && q->tokens[end - 1].ends)
@@ -464,7 +490,8 @@ static void lend_year(mk_off *q)
 
 static bool read_month_pair(mk_off *q, size_t i)
 {
-    const int a = month_of(at(q, i)->low), b = a ? month_of(at(q, i + 2)->low) : 0, y = b ? year_of(at(q, i + 3)) : 0;
+    const int a = month_of(at(q, i)->low), b = a ? month_of(at(q, i + 2)->low) : 0,
+              y = b ? year_of(at(q, i + 3)) : 0;
     if (!y || !mk_off__is_any(at(q, i + 1), "to through until and") || a > b)
         return false;
     set_window(q, month_start(y, a), month_start(y, b + 1));
@@ -547,7 +574,8 @@ static void use_repetitions(mk_off *q)
             continue;
         for (; end < q->count && !q->tokens[end].used; end++) {
             const int month = month_of(q->tokens[end].low);
-            const bool glue = mk_off__is_any(&q->tokens[end], "to and through utc") || day_of(&q->tokens[end]) != 0;
+            const bool glue =
+                mk_off__is_any(&q->tokens[end], "to and through utc") || day_of(&q->tokens[end]) != 0;
             if (month == 0 && !glue)
                 break;
             months |= month != 0;
@@ -569,7 +597,8 @@ void mk_off__times(mk_off *q)
     for (size_t i = 0; i < q->count; i++) {
         if (q->tokens[i].used)
             continue;
-        if (mk_off__is_any(at(q, i), "from between starting meaning") && read_pair(q, i, "to and until till through"))
+        if (mk_off__is_any(at(q, i), "from between starting meaning") &&
+            read_pair(q, i, "to and until till through"))
             continue;
         if (read_month_pair(q, i))
             continue;
@@ -578,7 +607,8 @@ void mk_off__times(mk_off *q)
         mk_span_of_time p;
         if (q->tokens[i].used)
             continue;
-        if (mk_off__is_any(at(q, i), "since after before until till by in on during of at for within throughout time meaning from as and") &&
+        if (mk_off__is_any(at(q, i), "since after before until till by in on during of at for within "
+                                     "throughout time meaning from as and") &&
             read_single(q, i))
             continue;
         const size_t n = read_instant(q, i, &p); /* exact enough to need no word */

@@ -1,7 +1,7 @@
 /* embed.h — files as they are on disk, inside the program. Layer: base.
  *
- * They stay files of their own, so that editors and browsers' tools know them. The assembler finds a file from the
- * folder in which make runs; the Makefile names it as a prerequisite of the object. */
+ * They stay files of their own, so that editors and browsers' tools know them. The assembler finds a file
+ * from the folder in which make runs; the Makefile names it as a prerequisite of the object. */
 #ifndef MK_BASE_EMBED_H
 #define MK_BASE_EMBED_H
 

@@ -143,8 +143,9 @@ static mk_code fail_index(const mk_ref *ref, const mk_ref_segment *segment, size
     mk_fail(err, MK_E_INVALID_ARG, "%.*s: index %llu is outside a list of %zu",
             MK_STR_ARG(ref->text), (unsigned long long)segment->at, length);
     if (length == 0)
-        mk_err_hint(err, "that step found nothing: ask it again with a wider window or another name, or use an "
-                         "identifier that the task supplies");
+        mk_err_hint(err,
+                    "that step found nothing: ask it again with a wider window or another name, or use an "
+                    "identifier that the task supplies");
     return MK_E_INVALID_ARG;
 }
 

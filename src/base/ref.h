@@ -1,6 +1,7 @@
 /* ref.h — references from one step of a plan into the result of another. Layer: base.
  *
- * In a plan, {"$ref":"s1.rows[0].uid"} stands for a value that an earlier step gave. Source: agent spec, 5. */
+ * In a plan, {"$ref":"s1.rows[0].uid"} stands for a value that an earlier step gave. Source: agent spec,
+ * 5. */
 #ifndef MK_BASE_REF_H
 #define MK_BASE_REF_H
 

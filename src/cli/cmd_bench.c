@@ -233,11 +233,12 @@ static const mk_option bench_options[] = {
 const mk_command mk_commands_bench[] = {
     {.name = "bench registry",
      .summary = "times the thirteen queries of the cross-system registry",
-     .help = "Every row has an answer hash, which other systems can be compared by, and says whether it is\n"
-             "the published one where there is one. Cold is the first call of a store just opened, disk the\n"
-             "same with its files dropped from the page cache, cpu the CPU time of all threads, and 1 core the\n"
-             "median without a second thread, of operators that take one. With --store the data set is looked\n"
-             "for there, and made when there is nothing; without, a temporary one is made and removed.",
+     .help =
+         "Every row has an answer hash, which other systems can be compared by, and says whether it is\n"
+         "the published one where there is one. Cold is the first call of a store just opened, disk the\n"
+         "same with its files dropped from the page cache, cpu the CPU time of all threads, and 1 core the\n"
+         "median without a second thread, of operators that take one. With --store the data set is looked\n"
+         "for there, and made when there is nothing; without, a temporary one is made and removed.",
      .example = "merkhet bench registry --scale 2000",
      .words = "",
      .options = registry_options,

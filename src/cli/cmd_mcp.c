@@ -36,7 +36,8 @@ static mk_code read_options(mcp_serving *m, mk_service_options *o, mk_err *err)
     mk_code rc;
     *o = (mk_service_options){.write = mk_options_has(given, "write"), .dir = mk_cli__store_dir(m->cli)};
     MK_TRY(rc, mk_cli__mask(m->cli, &o->mask, err));
-    MK_TRY(rc, mk_options_u64(given, "max-result-bytes", MK_RESULT_BYTES_MIN, MK_RESULT_BYTES_MAX, &bytes, err));
+    MK_TRY(rc,
+           mk_options_u64(given, "max-result-bytes", MK_RESULT_BYTES_MIN, MK_RESULT_BYTES_MAX, &bytes, err));
     o->result_bytes = (size_t)bytes;
     if (format != NULL && strcmp(format, "us") != 0 && strcmp(format, "iso") != 0) {
         rc = mk_fail_usage(err, "--time-format is us or iso, not \"%s\"", format);
@@ -64,7 +65,8 @@ static mk_code mcp_open(mcp_serving *m, mk_err *err)
     MK_TRY(rc, mk_cli__model_open(m->cli, &m->model, err));
     options.model = m->model;
     MK_TRY(rc, mk_service_open(m->cli->alloc, &options, &m->service, err));
-    MK_TRY(rc, mk_tools_open(m->cli->alloc, m->service, mk_options_value(&m->cli->options, "tools"), &m->tools, err));
+    MK_TRY(rc, mk_tools_open(m->cli->alloc, m->service, mk_options_value(&m->cli->options, "tools"),
+                             &m->tools, err));
     mk_offer_init(&m->offer, m->service, &m->tools, MK_PROGRAM_VERSION);
     rc = mk_mcp_open(m->cli->alloc, &m->offer, NULL, &m->server, err);
 out:
@@ -73,7 +75,8 @@ out:
 
 /* ---- serving ---- */
 
-/* Tells who subscribed that the card has changed, at most once a second; ends when nobody is left to serve. */
+/* Tells who subscribed that the card has changed, at most once a second; ends when nobody is left to
+ * serve. */
 static void on_tick(void *ctx)
 {
     mcp_serving *m = ctx;
@@ -92,7 +95,8 @@ static void on_tick(void *ctx)
     m->had_store = true;
 }
 
-/* Nothing but protocol may reach standard output: what else is printed goes to standard error from here on. */
+/* Nothing but protocol may reach standard output: what else is printed goes to standard error from here
+ * on. */
 static mk_code take_stdout(int *out, mk_err *err)
 {
     *out = dup(STDOUT_FILENO);
@@ -117,8 +121,10 @@ static int catch_signals(void)
 static mk_code run_stdio(mcp_serving *m, mk_err *err)
 {
     const char *principal = mk_options_value(&m->cli->options, "principal");
-    mk_stdio_options options = {.in = STDIN_FILENO, .principal = mk_str_of(principal != NULL ? principal : "public"),
-                                .tick = on_tick, .tick_ctx = m};
+    mk_stdio_options options = {.in = STDIN_FILENO,
+                                .principal = mk_str_of(principal != NULL ? principal : "public"),
+                                .tick = on_tick,
+                                .tick_ctx = m};
     mk_store *store;
     mk_code rc;
     m->parent = getppid();
@@ -162,7 +168,8 @@ static mk_code check_ask(checking *c, const char *request, const mk_json **answe
     mk_mcp_read(mk_str_of(request), &c->arena, &message);
     if (message.kind == MK_MESSAGE_REQUEST)
         (void)mk_mcp_begin(c->session, &message);
-    MK_TRY(rc, mk_mcp_handle(c->m->server, c->session, &message, &c->stream, &c->arena, &c->answer, &status, err));
+    MK_TRY(rc, mk_mcp_handle(c->m->server, c->session, &message, &c->stream, &c->arena, &c->answer, &status,
+                             err));
     MK_TRY(rc, mk_json_parse(&c->arena, mk_buf_view(&c->answer), NULL, &tree, err));
     const mk_json *result = mk_json_get(tree, "result");
     const mk_json *failed = result != NULL ? mk_json_get(result, "isError") : NULL;
@@ -178,21 +185,32 @@ static mk_code check_all(checking *c, mk_err *err)
     const mk_json *result;
     char line[300];
     mk_code rc;
-    MK_TRY(rc, check_ask(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
-                         "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"check\",\"version\":\"1\"}}}", &result, err));
+    MK_TRY(rc,
+           check_ask(
+               c,
+               "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+               "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"check\",\"version\":\"1\"}}}",
+               &result, err));
     MK_TRY(rc, mk_cli__put(c->m->cli, MK_STR("initialize        ok, revision 2025-11-25\n"), err));
-    MK_TRY(rc, check_ask(c, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"server/discover\",\"params\":{\"_meta\":{"
-                         "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-                         "\"io.modelcontextprotocol/clientCapabilities\":{}}}}", &result, err));
+    MK_TRY(rc,
+           check_ask(c,
+                     "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"server/discover\",\"params\":{\"_meta\":{"
+                     "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+                     "\"io.modelcontextprotocol/clientCapabilities\":{}}}}",
+                     &result, err));
     MK_TRY(rc, mk_cli__put(c->m->cli, MK_STR("server/discover   ok, revision 2026-07-28\n"), err));
     MK_TRY(rc, check_ask(c, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/list\"}", &result, err));
-    snprintf(line, sizeof line, "tools/list        ok, %zu tools in %zu bytes\n", mk_json_get(result, "tools")->n, c->answer.n);
+    snprintf(line, sizeof line, "tools/list        ok, %zu tools in %zu bytes\n",
+             mk_json_get(result, "tools")->n, c->answer.n);
     MK_TRY(rc, mk_cli__put(c->m->cli, mk_str_of(line), err));
-    MK_TRY(rc, check_ask(c, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/call\",\"params\":{\"name\":\"describe_dataset\"}}",
+    MK_TRY(rc, check_ask(c,
+                         "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/"
+                         "call\",\"params\":{\"name\":\"describe_dataset\"}}",
                          &result, err));
     const mk_json *card = mk_json_get(result, "structuredContent");
     const mk_json *entities = card != NULL ? mk_json_get(card, "entities") : NULL;
-    snprintf(line, sizeof line, "describe_dataset  ok, %lld entities\n", entities != NULL ? (long long)entities->i : -1LL);
+    snprintf(line, sizeof line, "describe_dataset  ok, %lld entities\n",
+             entities != NULL ? (long long)entities->i : -1LL);
     rc = mk_cli__put(c->m->cli, mk_str_of(line), err);
 out:
     return rc;
@@ -231,7 +249,9 @@ static mk_code run_mcp(mk_cli *cli, mk_err *err)
 
 static const mk_option mcp_options[] = {
     {.name = "print-config", .value = "CLIENT", .doc = "the entry for a client's configuration, and end"},
-    {.name = "http", .value = "URL", .doc = "with --print-config: of a server that runs, merkhet serve, instead of a command"},
+    {.name = "http",
+     .value = "URL",
+     .doc = "with --print-config: of a server that runs, merkhet serve, instead of a command"},
     {.name = "check", .doc = "ask the server a few questions, say what it answers, and end"},
     {.name = "tools", .value = "LIST", .doc = "only these tools or groups of tools, by commas"},
     {.name = "time-format", .value = "us|iso", .doc = "times in results, unless a call says; default us"},
@@ -246,7 +266,8 @@ const mk_command mk_commands_mcp[] = {
     {.name = "mcp",
      .words = "",
      .summary = "serves the store to an agent over the Model Context Protocol, on standard input and output",
-     .help = "Every operator is a tool; the store is only read, unless --write. The store may be made later: until\n"
+     .help = "Every operator is a tool; the store is only read, unless --write. The store may be made later: "
+             "until\n"
              "then tools answer with the command that makes it. CLIENT is one of claude-desktop,\n"
              "claude-code, cursor, windsurf, gemini-cli, lm-studio, copilot-cli, vscode, codex, zed.",
      .example = "merkhet init --store graph\nmerkhet mcp --store graph --check\n"

@@ -193,7 +193,8 @@ static mk_code execute(planning *p, const mk_plan *plan, mk_err *err)
     mk_cli__progress_end(p->cli);
     if (keep)
         MK_TRY(rc, mk_traces_save(p->cli->alloc, &mk_fs_posix, dir, trace.json, &number, err));
-    rc = p->cli->json ? mk_cli__put_json(p->cli, trace.json, err) : mk_plan_put_trace(p->cli, &p->arena, trace.json, number, err);
+    rc = p->cli->json ? mk_cli__put_json(p->cli, trace.json, err)
+                      : mk_plan_put_trace(p->cli, &p->arena, trace.json, number, err);
     if (rc == MK_OK && !trace.ok) {
         rc = mk_fail(err, MK_E_STATE, "the plan gave no answer; its trace says why");
         mk_err_reason(err, "no_answer");
@@ -218,7 +219,8 @@ static mk_code run_run(mk_cli *cli, mk_err *err)
     }
     const mk_str first = report.violation_count ? report.violations[0].message : MK_STR("");
     mk_cli__warn(cli, "%.*s", MK_STR_ARG(first));
-    rc = mk_fail(err, MK_E_SCHEMA, "the plan has %zu violation%s", report.violation_count, report.violation_count == 1 ? "" : "s");
+    rc = mk_fail(err, MK_E_SCHEMA, "the plan has %zu violation%s", report.violation_count,
+                 report.violation_count == 1 ? "" : "s");
     mk_err_reason(err, "plan_invalid");
     mk_err_hint(err, "merkhet plan check lists them");
 out:
@@ -227,12 +229,16 @@ out:
 
 /* ---- the commands ---- */
 
-#define PLAN_OPTIONS                                                                                                    \
-    {.name = "ids", .value = "LIST", .doc = "identifiers that came with the task, by commas; no others may be literal"}, \
-    {.name = "rows-max", .value = "N", .doc = "refuse steps that would scan more rows"},                                 \
-    {.name = "expansions-max", .value = "N", .doc = "refuse steps that would expand more"},                              \
-    {.name = "time-max", .value = "MS", .doc = "refuse steps estimated to take longer; default 10000"},                  \
-    {.name = "show", .value = "LIST", .doc = "also reserved entities: resolution, knowledge, notes"}
+#define PLAN_OPTIONS                                                                                         \
+    {.name = "ids",                                                                                          \
+     .value = "LIST",                                                                                        \
+     .doc = "identifiers that came with the task, by commas; no others may be literal"},                     \
+        {.name = "rows-max", .value = "N", .doc = "refuse steps that would scan more rows"},                 \
+        {.name = "expansions-max", .value = "N", .doc = "refuse steps that would expand more"},              \
+        {.name = "time-max", .value = "MS", .doc = "refuse steps estimated to take longer; default 10000"},  \
+    {                                                                                                        \
+        .name = "show", .value = "LIST", .doc = "also reserved entities: resolution, knowledge, notes"       \
+    }
 
 static const mk_option check_options[] = {
     {.name = "no-store", .doc = "judge without a store: neither extent nor cost"},
@@ -241,7 +247,9 @@ static const mk_option check_options[] = {
 };
 
 static const mk_option run_options[] = {
-    {.name = "as-of-tt", .value = "TIME", .doc = "what \"current\" means in every step; default the newest commit"},
+    {.name = "as-of-tt",
+     .value = "TIME",
+     .doc = "what \"current\" means in every step; default the newest commit"},
     {.name = "threads", .value = "N", .doc = "for steps that do not wait for each other; default all cores"},
     {.name = "row-budget", .value = "N", .doc = "most rows over all steps; default 50000"},
     {.name = "timeout", .value = "MS", .doc = "of the whole plan; default 60000"},
@@ -258,8 +266,11 @@ const mk_command mk_commands_plan[] = {
              "violations are listed, each with the place and what would be accepted; the exit status\n"
              "is 1 when there are any.",
      .example = "merkhet init --store graph\n"
-                "echo '{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"ada\"}}],"
-                "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}' | merkhet plan check --store graph -",
+                "echo "
+                "'{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{"
+                "\"query\":\"ada\"}}],"
+                "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}' | merkhet plan check "
+                "--store graph -",
      .options = check_options,
      .words_min = 1,
      .words_max = 1,
@@ -272,8 +283,11 @@ const mk_command mk_commands_plan[] = {
              "kept in the store's folder (merkhet trace list); --json prints it.",
      .example = "merkhet init --store graph\n"
                 "merkhet assert --store graph --node ada --label Person\n"
-                "echo '{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"ada\"}}],"
-                "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}' | merkhet plan run --store graph -",
+                "echo "
+                "'{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{"
+                "\"query\":\"ada\"}}],"
+                "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}' | merkhet plan run "
+                "--store graph -",
      .options = run_options,
      .words_min = 1,
      .words_max = 1,

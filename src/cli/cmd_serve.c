@@ -43,7 +43,8 @@ static mk_code read_service(serving *s, mk_service_options *o, mk_err *err)
     mk_code rc;
     *o = (mk_service_options){.write = mk_options_has(given, "write"), .dir = mk_cli__store_dir(s->cli)};
     MK_TRY(rc, mk_cli__mask(s->cli, &o->mask, err));
-    MK_TRY(rc, mk_options_u64(given, "max-result-bytes", MK_RESULT_BYTES_MIN, MK_RESULT_BYTES_MAX, &bytes, err));
+    MK_TRY(rc,
+           mk_options_u64(given, "max-result-bytes", MK_RESULT_BYTES_MIN, MK_RESULT_BYTES_MAX, &bytes, err));
     o->result_bytes = (size_t)bytes;
 out:
     return rc;
@@ -79,16 +80,22 @@ static mk_code read_options(serving *s, mk_err *err)
     uint64_t port = 8765;
     mk_code rc;
     MK_TRY(rc, mk_options_u64(given, "port", 0, 65535, &port, err));
-    s->options = (mk_http_options){.mcp = NULL, .bind = mk_options_value(given, "bind"), .port = (uint16_t)port, .version = MK_PROGRAM_VERSION,
-                                   .stateless = mk_options_has(given, "stateless"), .log = mk_options_has(given, "log") ? log_line : NULL};
+    s->options = (mk_http_options){.mcp = NULL,
+                                   .bind = mk_options_value(given, "bind"),
+                                   .port = (uint16_t)port,
+                                   .version = MK_PROGRAM_VERSION,
+                                   .stateless = mk_options_has(given, "stateless"),
+                                   .log = mk_options_has(given, "log") ? log_line : NULL};
     MK_TRY(rc, read_hosts(s, err));
     if (tokens != NULL) {
         MK_TRY(rc, mk_tokens_open(s->cli->alloc, tokens, &s->tokens, err));
         s->has_tokens = true;
         s->options.tokens = &s->tokens;
     }
-    if (s->options.bind != NULL && !is_loopback(s->options.bind) && tokens == NULL && !mk_options_has(given, "insecure")) {
-        mk_fail(err, MK_E_INVALID_ARG, "--bind %s lets other machines in, and nobody would be asked who they are", s->options.bind);
+    if (s->options.bind != NULL && !is_loopback(s->options.bind) && tokens == NULL &&
+        !mk_options_has(given, "insecure")) {
+        mk_fail(err, MK_E_INVALID_ARG,
+                "--bind %s lets other machines in, and nobody would be asked who they are", s->options.bind);
         mk_err_hint(err, "give --token-file FILE, or --insecure when something else guards the address");
         rc = MK_E_INVALID_ARG;
     }
@@ -107,7 +114,8 @@ static mk_code open_all(serving *s, mk_err *err)
     MK_TRY(rc, mk_cli__model_open(s->cli, &s->model, err));
     service.model = s->model;
     MK_TRY(rc, mk_service_open(s->cli->alloc, &service, &s->service, err));
-    MK_TRY(rc, mk_tools_open(s->cli->alloc, s->service, mk_options_value(&s->cli->options, "tools"), &s->tools, err));
+    MK_TRY(rc, mk_tools_open(s->cli->alloc, s->service, mk_options_value(&s->cli->options, "tools"),
+                             &s->tools, err));
     mk_offer_init(&s->offer, s->service, &s->tools, MK_PROGRAM_VERSION);
     MK_TRY(rc, mk_mcp_open(s->cli->alloc, &s->offer, &mcp, &s->mcp, err));
     s->options.mcp = s->mcp;
@@ -148,14 +156,16 @@ static mk_code write_port(const char *path, uint16_t port, mk_err *err)
 
 static mk_code say_hello(serving *s, mk_err *err)
 {
-    const char *bind = s->options.bind != NULL ? s->options.bind : "127.0.0.1", *file = mk_options_value(&s->cli->options, "port-file");
+    const char *bind = s->options.bind != NULL ? s->options.bind : "127.0.0.1",
+               *file = mk_options_value(&s->cli->options, "port-file");
     const bool six = strchr(bind, ':') != NULL;
     char line[300];
     mk_code rc = MK_OK;
     if (file != NULL)
         MK_TRY(rc, write_port(file, mk_http_port(s->http), err));
-    snprintf(line, sizeof line, "serving %s at http://%s%s%s:%u/ (protocol at /mcp, API below /api); Ctrl-C ends it\n", mk_cli__store_dir(s->cli),
-             six ? "[" : "", bind, six ? "]" : "", mk_http_port(s->http));
+    snprintf(line, sizeof line,
+             "serving %s at http://%s%s%s:%u/ (protocol at /mcp, API below /api); Ctrl-C ends it\n",
+             mk_cli__store_dir(s->cli), six ? "[" : "", bind, six ? "]" : "", mk_http_port(s->http));
     fputs(line, stderr);
 out:
     return rc;
@@ -189,7 +199,8 @@ static mk_code run_serve(mk_cli *cli, mk_err *err)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    if (pthread_sigmask(SIG_BLOCK, &set, NULL) == 0) /* before any thread, so that all of them leave the signals alone */
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) ==
+        0) /* before any thread, so that all of them leave the signals alone */
         stop = signalfd(-1, &set, SFD_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
     MK_TRY(rc, read_options(&s, err));
@@ -207,12 +218,18 @@ static const mk_option serve_options[] = {
     {.name = "port", .value = "N", .doc = "default 8765; 0 takes a free one"},
     {.name = "port-file", .value = "FILE", .doc = "write the port there once it is open"},
     {.name = "bind", .value = "ADDRESS", .doc = "default 127.0.0.1; others need --token-file or --insecure"},
-    {.name = "host", .value = "NAMES", .doc = "more host names to answer to, by commas, with or without a port"},
-    {.name = "token-file", .value = "FILE", .doc = "lines TOKEN SCOPES PRINCIPAL; then every request needs one"},
+    {.name = "host",
+     .value = "NAMES",
+     .doc = "more host names to answer to, by commas, with or without a port"},
+    {.name = "token-file",
+     .value = "FILE",
+     .doc = "lines TOKEN SCOPES PRINCIPAL; then every request needs one"},
     {.name = "insecure", .doc = "let an address other than loopback be open to all"},
     {.name = "stateless", .doc = "no sessions of the protocol"},
     {.name = "tools", .value = "LIST", .doc = "only these tools or groups of tools, by commas"},
-    {.name = "max-result-bytes", .value = "N", .doc = "most text of one result of the protocol; default 32000"},
+    {.name = "max-result-bytes",
+     .value = "N",
+     .doc = "most text of one result of the protocol; default 32000"},
     {.name = "write", .doc = "let clients write: graph_assert, graph_retract, graph_correct"},
     {.name = "show", .value = "LIST", .doc = "also reserved entities: resolution, knowledge, notes"},
     {.name = "log", .doc = "a line on standard error for each request"},
@@ -223,7 +240,8 @@ const mk_command mk_commands_serve[] = {
     {.name = "serve",
      .words = "",
      .summary = "serves the store over HTTP: a page, a JSON API, and the Model Context Protocol",
-     .help = "The store is only read, unless --write, and followed: what another process commits shows within 100 ms. Only this\n"
+     .help = "The store is only read, unless --write, and followed: what another process commits shows "
+             "within 100 ms. Only this\n"
              "machine is served unless --bind says otherwise. SIGTERM ends it, after what runs has finished.",
      .example = "merkhet init --store graph\n"
                 "timeout 1 merkhet serve --store graph --port 0 --port-file port || true",

@@ -59,7 +59,11 @@ static mk_code put_row(mk_table *table, const mk_trace_entry *e, const mk_json *
     snprintf(number, sizeof number, "%u", e->number);
     MK_TRY(rc, mk_table_cell(table, mk_str_of(number), err));
     MK_TRY(rc, mk_table_cell(table, e->pinned ? MK_STR("pinned") : MK_STR(""), err));
-    MK_TRY(rc, mk_table_cell(table, tree == NULL ? MK_STR("damaged") : ok != NULL && ok->b ? MK_STR("ok") : MK_STR("no answer"), err));
+    MK_TRY(rc, mk_table_cell(table,
+                             tree == NULL          ? MK_STR("damaged")
+                             : ok != NULL && ok->b ? MK_STR("ok")
+                                                   : MK_STR("no answer"),
+                             err));
     rc = mk_table_cell(table, tree != NULL ? asked(tree) : MK_STR(""), err);
 out:
     return rc;
@@ -165,11 +169,14 @@ out:
 
 static const mk_option no_options[] = {{0}};
 static const mk_option pin_options[] = {{.name = "off", .doc = "let it leave again"}, {0}};
-static const mk_option gc_options[] = {{.name = "max", .value = "MIB", .doc = "how much may stay; default 1024"}, {0}};
+static const mk_option gc_options[] = {
+    {.name = "max", .value = "MIB", .doc = "how much may stay; default 1024"}, {0}};
 
-#define MAKE_ONE                                                                                                                  \
-    "merkhet init --store graph\n"                                                                                               \
-    "echo '{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"ada\"}}],"  \
+#define MAKE_ONE                                                                                             \
+    "merkhet init --store graph\n"                                                                           \
+    "echo "                                                                                                  \
+    "'{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"ada\"}" \
+    "}],"                                                                                                    \
     "\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}' | merkhet plan run --store graph -\n"
 
 const mk_command mk_commands_trace[] = {

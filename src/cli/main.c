@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 static const mk_command *const tables[] = {
-    mk_commands_store, mk_commands_ingest, mk_commands_replay, mk_commands_log, mk_commands_write,
-    mk_commands_call, mk_commands_synth, mk_commands_bench, mk_commands_mcp, mk_commands_serve, mk_commands_plan,
-    mk_commands_trace, mk_commands_verify, mk_commands_memory, mk_commands_ask, mk_commands_demo,
-    mk_commands_replay_bundle, mk_commands_eval,
+    mk_commands_store, mk_commands_ingest,        mk_commands_replay, mk_commands_log,    mk_commands_write,
+    mk_commands_call,  mk_commands_synth,         mk_commands_bench,  mk_commands_mcp,    mk_commands_serve,
+    mk_commands_plan,  mk_commands_trace,         mk_commands_verify, mk_commands_memory, mk_commands_ask,
+    mk_commands_demo,  mk_commands_replay_bundle, mk_commands_eval,
 };
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 #define COMMANDS_MAX 64

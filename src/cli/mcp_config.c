@@ -17,9 +17,15 @@ static const struct client {
     const char *type; /* whether an entry says how it is reached, for a command; NULL: no */
     const char *url;  /* the member that holds an address */
 } clients[] = {
-    {"claude-desktop", "mcpServers", NULL, "url"}, {"claude-code", "mcpServers", NULL, "url"}, {"cursor", "mcpServers", NULL, "url"},
-    {"windsurf", "mcpServers", NULL, "url"},       {"gemini-cli", "mcpServers", NULL, "httpUrl"}, {"lm-studio", "mcpServers", NULL, "url"},
-    {"copilot-cli", "mcpServers", NULL, "url"},    {"vscode", "servers", "stdio", "url"},      {"codex", NULL, NULL, "url"},
+    {"claude-desktop", "mcpServers", NULL, "url"},
+    {"claude-code", "mcpServers", NULL, "url"},
+    {"cursor", "mcpServers", NULL, "url"},
+    {"windsurf", "mcpServers", NULL, "url"},
+    {"gemini-cli", "mcpServers", NULL, "httpUrl"},
+    {"lm-studio", "mcpServers", NULL, "url"},
+    {"copilot-cli", "mcpServers", NULL, "url"},
+    {"vscode", "servers", "stdio", "url"},
+    {"codex", NULL, NULL, "url"},
     {"zed", "context_servers", NULL, "url"},
 };
 #define CLIENT_COUNT (sizeof clients / sizeof *clients)
@@ -39,7 +45,8 @@ static mk_code find_client(const char *name, const struct client **out, mk_err *
     }
     const char *near = mk_nearest(name, names);
     mk_fail_usage(err, "there is no configuration for \"%s\"", name);
-    mk_err_hint(err, "%s%s%sthere are: %s", near ? "did you mean " : "", near ? near : "", near ? "? " : "", all);
+    mk_err_hint(err, "%s%s%sthere are: %s", near ? "did you mean " : "", near ? near : "", near ? "? " : "",
+                all);
     return MK_E_INVALID_ARG;
 }
 
@@ -61,7 +68,8 @@ static void put_args(mk_buf *out, const mk_options *given, const char *store)
     mk_buf_z(out, mk_options_has(given, "write") ? ", \"--write\"]" : "]");
 }
 
-static void put_command(mk_buf *out, const struct client *client, const mk_options *given, const char *program, const char *store)
+static void put_command(mk_buf *out, const struct client *client, const mk_options *given,
+                        const char *program, const char *store)
 {
     const bool toml = client->key == NULL;
     if (client->type != NULL)
@@ -91,7 +99,9 @@ static mk_code find_paths(const mk_cli *cli, char program[PATH_MAX], char store[
 
 static mk_code check_url(const char *url, mk_err *err)
 {
-    const char *host = strncmp(url, "http://", 7) == 0 ? url + 7 : strncmp(url, "https://", 8) == 0 ? url + 8 : "";
+    const char *host = strncmp(url, "http://", 7) == 0    ? url + 7
+                       : strncmp(url, "https://", 8) == 0 ? url + 8
+                                                          : "";
     bool plain = host[0] != '\0' && host[0] != '/' && strlen(url) <= URL_MAX;
     for (const char *c = url; *c != '\0'; c++)
         plain &= *c > ' ' && *c < 0x7f;
@@ -108,7 +118,8 @@ static void put_url(mk_buf *out, const struct client *client, const char *url)
     const char *path = strchr(strstr(url, "//") + 2, '/');
     const bool toml = client->key == NULL, bare = path == NULL || path[1] == '\0';
     char whole[URL_MAX + 8];
-    snprintf(whole, sizeof whole, "%.*s%s", (int)(path != NULL && bare ? path - url : (ptrdiff_t)strlen(url)), url, bare ? "/mcp" : "");
+    snprintf(whole, sizeof whole, "%.*s%s", (int)(path != NULL && bare ? path - url : (ptrdiff_t)strlen(url)),
+             url, bare ? "/mcp" : "");
     if (!toml && strcmp(client->url, "url") == 0)
         mk_buf_z(out, "      \"type\": \"http\",\n");
     mk_buf_printf(out, toml ? "%s = " : "      \"%s\": ", client->url);

@@ -59,7 +59,8 @@ static mk_code put_steps(mk_cli *cli, mk_arena *arena, const mk_json *steps, mk_
     MK_TRY(rc, mk_table_begin(&table, arena, heads, 7, err));
     table.numeric[3] = table.numeric[4] = table.numeric[5] = true;
     for (size_t i = 0; i < steps->n; i++) {
-        const mk_json *s = &steps->items[i], *error = mk_json_get(s, "error"), *ms = mk_json_get(s, "wall_ms");
+        const mk_json *s = &steps->items[i], *error = mk_json_get(s, "error"),
+                      *ms = mk_json_get(s, "wall_ms");
         MK_TRY(rc, mk_table_cell(&table, text_of(s, "step_id"), err));
         MK_TRY(rc, mk_table_cell(&table, text_of(s, "op"), err));
         MK_TRY(rc, mk_table_cell(&table, text_of(s, "status"), err));

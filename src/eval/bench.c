@@ -174,19 +174,23 @@ static void add_registry(suite *s, uint64_t scale)
     add(s, "series.count", "graph_metric_timeseries",
         "{\"metric\":\"edge_event_count\",\"stride\":%lld,\"window\":{\"t_a\":0,\"t_b\":%lld}}", stride, t1);
     add(s, "burst.zscore", "burst_detection",
-        "{\"method\":\"zscore\",\"params\":{\"z\":3.0},\"stride\":%lld,\"target\":{\"kind\":\"edge_event_rate\"},"
-        "\"window\":{\"t_a\":0,\"t_b\":%lld}}", stride, t1);
+        "{\"method\":\"zscore\",\"params\":{\"z\":3.0},\"stride\":%lld,\"target\":{\"kind\":\"edge_event_"
+        "rate\"},"
+        "\"window\":{\"t_a\":0,\"t_b\":%lld}}",
+        stride, t1);
     add(s, "nbr.evolution", "neighborhood_evolution", "{\"t1\":%lld,\"t2\":%lld,\"uid\":\"n1\"}", mid,
         mid + t1 / 10);
     add(s, "coactive.narrow", "co_active",
-        "{\"a_spec\":{\"src\":\"n1\"},\"allen_relation\":{\"relation\":\"overlaps\"},\"b_spec\":{\"src\":\"n2\"}}");
+        "{\"a_spec\":{\"src\":\"n1\"},\"allen_relation\":{\"relation\":\"overlaps\"},\"b_spec\":{\"src\":"
+        "\"n2\"}}");
     add(s, "resolve.substr", "resolve_entities", "{\"query\":\"n1\"}");
     add(s, "agg.rel_bucket", "aggregate_events",
         "{\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"count_distinct\",\"of\":\"dst\"}],"
         "\"group_by\":[{\"dim\":\"rel_type\"},{\"dim\":\"time_bucket\"}],\"limit\":1000,\"stride\":%lld,"
         "\"window\":{\"t_a\":0,\"t_b\":%lld}}", stride, t1);
     add(s, "motif.filtered", "count_temporal_motifs",
-        "{\"delta\":%lld,\"motif\":\"M_triangle_cyclic\",\"window\":{\"t_a\":0,\"t_b\":%lld},\"node_filter\":[",
+        "{\"delta\":%lld,\"motif\":\"M_triangle_cyclic\",\"window\":{\"t_a\":0,\"t_b\":%lld},\"node_filter\":"
+        "[",
         t1 / 50, t1);
     mk_buf *filter = &s->queries[s->count - 1].args;
     for (int i = 0; i < 200; i++)
@@ -202,7 +206,8 @@ static void add_ops(suite *s, const mk_view *view)
     const long long t0 = (long long)stats.vt_min, t1 = (long long)stats.vt_max;
     const long long span = t1 - t0 > 1 ? t1 - t0 : 1, mid = t0 + span / 2, stride = span / 100 + 1;
     const mk_str u = mk_view_uid(view, 0), v = mk_view_uid(view, 1);
-    const long long tenth = t0 + (long long)((double)span * 0.10), half = t0 + (long long)((double)span * 0.50);
+    const long long tenth = t0 + (long long)((double)span * 0.10),
+                    half = t0 + (long long)((double)span * 0.50);
 #define U MK_STR_ARG(u)
 #define V MK_STR_ARG(v)
     add(s, "entity_history base", "entity_history", "{\"include_edges\":true,\"uid\":\"%.*s\"}", U);
@@ -215,16 +220,17 @@ static void add_ops(suite *s, const mk_view *view)
     add(s, "temporal_reachability w50", "temporal_reachability",
         "{\"src\":\"%.*s\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", U, t0, half);
     add(s, "temporal_paths w10", "temporal_paths",
-        "{\"dst\":\"%.*s\",\"max_hops\":3,\"src\":\"%.*s\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", V, U, t0, tenth);
-    add(s, "count_temporal_motifs tri-w10", "count_temporal_motifs",
-        "{\"delta\":%lld,\"motif\":\"M_triangle_cyclic\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", span / 30, t0,
+        "{\"dst\":\"%.*s\",\"max_hops\":3,\"src\":\"%.*s\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", V, U, t0,
         tenth);
+    add(s, "count_temporal_motifs tri-w10", "count_temporal_motifs",
+        "{\"delta\":%lld,\"motif\":\"M_triangle_cyclic\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", span / 30,
+        t0, tenth);
     add(s, "graph_metric_timeseries events-100b", "graph_metric_timeseries",
-        "{\"metric\":\"edge_event_count\",\"stride\":%lld,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", stride, t0,
-        t0 + span);
-    add(s, "burst_detection zscore", "burst_detection",
-        "{\"stride\":%lld,\"target\":{\"kind\":\"edge_event_rate\"},\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", stride,
+        "{\"metric\":\"edge_event_count\",\"stride\":%lld,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", stride,
         t0, t0 + span);
+    add(s, "burst_detection zscore", "burst_detection",
+        "{\"stride\":%lld,\"target\":{\"kind\":\"edge_event_rate\"},\"window\":{\"t_a\":%lld,\"t_b\":%lld}}",
+        stride, t0, t0 + span);
     add(s, "neighborhood_evolution base", "neighborhood_evolution",
         "{\"t1\":%lld,\"t2\":%lld,\"uid\":\"%.*s\"}", t0, t1, U);
     add(s, "co_active src-narrow", "co_active",
@@ -372,7 +378,8 @@ static int drop_file(const char *path, const struct stat *info, int kind, struct
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: a system that ignores it shows in the numbers */
+    (void)posix_fadvise(fd, 0, 0,
+                        POSIX_FADV_DONTNEED); /* advice: a system that ignores it shows in the numbers */
     close(fd);
     return 0;
 }
@@ -396,8 +403,8 @@ static mk_code call_cold(cell *c, const char *dir, bool from_disk, double *ms, m
     return rc;
 }
 
-/* Thread pools are as large as the caller's set of cores, so a set of one stands for one thread; what the pool of
- * a call does is the same either way. Nothing is measured when the set cannot be changed. */
+/* Thread pools are as large as the caller's set of cores, so a set of one stands for one thread; what the
+ * pool of a call does is the same either way. Nothing is measured when the set cannot be changed. */
 static mk_code time_on_one_core(cell *c, bool ops, mk_bench_row *row, mk_err *err)
 {
     cpu_set_t all, one;

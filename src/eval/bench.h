@@ -1,7 +1,7 @@
 /* bench.h — the cross-system registry and the operator micro-benchmark. Layer: eval.
  *
- * Source: evaluation spec, 19 to 21. No cell is timed before its answer is hashed; the hash covers the payload
- * without its cursor, so that systems with other cursors can be compared. */
+ * Source: evaluation spec, 19 to 21. No cell is timed before its answer is hashed; the hash covers the
+ * payload without its cursor, so that systems with other cursors can be compared. */
 #ifndef MK_EVAL_BENCH_H
 #define MK_EVAL_BENCH_H
 
@@ -23,9 +23,9 @@ typedef struct mk_bench_row {
     mk_bench_verdict verdict;
     const char *why;      /* of a call that was not measured: its error */
     double p50_ms, p95_ms; /* after warming up, in process */
-    double cpu_ms;         /* median CPU time of the same calls, all threads: what a busy machine disturbs least */
+    double cpu_ms; /* median CPU time of the same calls, all threads: what a busy machine disturbs least */
     double cold_ms;       /* the first call of a store just opened, its files in the page cache */
-    double cold_disk_ms;  /* the same with its files dropped from the page cache, as far as the system obeys */
+    double cold_disk_ms; /* the same with its files dropped from the page cache, as far as the system obeys */
     double one_thread_ms; /* median on one core, where the operator may take several threads; else 0 */
     int64_t rows;         /* rows_total; else the sum of the totals; else count; else rows */
     char hash[33];        /* 32 hex digits and a NUL */

@@ -254,7 +254,7 @@ static size_t percent_of(size_t n, const mk_json *pct, bool rest)
     bool fraction = false;
     for (size_t i = 0; i < size; i++) {
         if (text[i] == 'e') {
-            exponent += atoi(text + i + 1);
+            exponent += (int)strtol(text + i + 1, NULL, 10);
             break;
         }
         if (text[i] == '.') {

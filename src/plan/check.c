@@ -1,7 +1,7 @@
 /* check.c — the static check of a plan. See plan.h. Layer: plan.
  *
- * Steps are looked at in the order in which they would run, because the type of a step follows from those before it; what
- * is found is reported in the order of the plan. Source: agent spec, 6. */
+ * Steps are looked at in the order in which they would run, because the type of a step follows from those
+ * before it; what is found is reported in the order of the plan. Source: agent spec, 6. */
 #include "plan/plan_internal.h"
 
 #include <stdio.h>
@@ -19,8 +19,9 @@ static void unknown_operator(mk_checker *c, size_t step)
     snprintf(path, sizeof path, "steps[%zu].op", step);
     mk_violation *v = mk_plan__add(c, MK_E_NOT_FOUND, step, path);
     if (v != NULL)
-        v->message = mk_plan__text(c, "there is no operator '%.*s'%s%s%s; there are: %s", MK_PLAN_CUT(name, 60),
-                                   near ? " (did you mean '" : "", near ? near->name : "", near ? "'?)" : "", known);
+        v->message =
+            mk_plan__text(c, "there is no operator '%.*s'%s%s%s; there are: %s", MK_PLAN_CUT(name, 60),
+                          near ? " (did you mean '" : "", near ? near->name : "", near ? "'?)" : "", known);
 }
 
 /* Violations of the plan before those of its steps, steps in the plan's order, the answer last. */
@@ -46,7 +47,8 @@ static void sort_violations(mk_plan_report *out)
     }
 }
 
-mk_code mk_plan_check(mk_str text, const mk_plan_check_options *options, mk_arena *arena, mk_plan_report *out, mk_err *err)
+mk_code mk_plan_check(mk_str text, const mk_plan_check_options *options, mk_arena *arena, mk_plan_report *out,
+                      mk_err *err)
 {
     static const mk_plan_check_options plain;
     mk_checker c = {.options = options != NULL ? options : &plain, .arena = arena, .out = out};
@@ -76,7 +78,8 @@ mk_code mk_plan_check(mk_str text, const mk_plan_check_options *options, mk_aren
 
 static void put_violation(mk_buf *out, const mk_violation *v)
 {
-    mk_buf_printf(out, "{\"code\":\"%s\",\"details\":{", v->grounding ? "E_GROUNDING" : mk_code_name(v->code));
+    mk_buf_printf(out, "{\"code\":\"%s\",\"details\":{",
+                  v->grounding ? "E_GROUNDING" : mk_code_name(v->code));
     if (v->details.n != 0) {
         mk_buf_str(out, v->details);
     } else {

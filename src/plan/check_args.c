@@ -1,8 +1,9 @@
 /* check_args.c — literal arguments of a step. See plan_internal.h. Layer: plan.
  *
- * References are holes: each is replaced by a value that its place takes, and then the operator's own check judges
- * what is left, so that a plan is held to exactly the rules of a call. Every argument is looked at by itself, because
- * a planner should see all that is wrong at once. Source: agent spec, 6 (checks 10 to 12, 14), 17 (O-1, O-5). */
+ * References are holes: each is replaced by a value that its place takes, and then the operator's own check
+ * judges what is left, so that a plan is held to exactly the rules of a call. Every argument is looked at by
+ * itself, because a planner should see all that is wrong at once. Source: agent spec, 6 (checks 10 to 12,
+ * 14), 17 (O-1, O-5). */
 #include "plan/plan_internal.h"
 
 #include <stdio.h>
@@ -56,7 +57,8 @@ static mk_json object_hole(mk_checker *c, const mk_arg *arg)
     }
     for (size_t i = 0; i < count; i++)
         if (arg->members[i].required)
-            object.members[object.n++] = (mk_member){mk_str_of(arg->members[i].name), hole(c, &arg->members[i])};
+            object.members[object.n++] =
+                (mk_member){mk_str_of(arg->members[i].name), hole(c, &arg->members[i])};
     return object;
 }
 
@@ -95,14 +97,16 @@ static mk_json filled(mk_checker *c, const mk_arg *arg, const mk_json *value)
     if (value->kind == MK_JSON_ARRAY) {
         copy.items = mk_arena_get(c->arena, (value->n + 1) * sizeof *copy.items);
         for (size_t i = 0; copy.items != NULL && i < value->n; i++)
-            copy.items[i] = filled(c, arg != NULL && arg->type == MK_ARG_LIST ? arg->item : NULL, &value->items[i]);
+            copy.items[i] =
+                filled(c, arg != NULL && arg->type == MK_ARG_LIST ? arg->item : NULL, &value->items[i]);
         c->nomem |= copy.items == NULL;
     } else if (value->kind == MK_JSON_OBJECT) {
         const mk_arg *members = arg != NULL && arg->type == MK_ARG_OBJECT ? arg->members : NULL;
         copy.members = mk_arena_get(c->arena, (value->n + 1) * sizeof *copy.members);
         for (size_t i = 0; copy.members != NULL && i < value->n; i++)
-            copy.members[i] = (mk_member){value->members[i].key,
-                                          filled(c, member_of(members, value->members[i].key), &value->members[i].value)};
+            copy.members[i] =
+                (mk_member){value->members[i].key,
+                            filled(c, member_of(members, value->members[i].key), &value->members[i].value)};
         c->nomem |= copy.members == NULL;
     }
     return c->nomem ? null_json : copy;
@@ -120,7 +124,8 @@ static mk_str cost_details(mk_checker *c, mk_str path, const char *extra)
     mk_buf_z(&raw, "{\"path\":");
     mk_canon_string(&raw, path);
     mk_buf_printf(&raw, ",%s}", extra);
-    if (mk_buf_done(&raw, NULL) == MK_OK && mk_canon_text(&sorted, c->arena, mk_buf_view(&raw), NULL, NULL) == MK_OK)
+    if (mk_buf_done(&raw, NULL) == MK_OK &&
+        mk_canon_text(&sorted, c->arena, mk_buf_view(&raw), NULL, NULL) == MK_OK)
         details = mk_arena_copy(c->arena, (mk_str){sorted.p + 1, sorted.n - 2});
     mk_buf_free(&raw);
     mk_buf_free(&sorted);
@@ -134,11 +139,13 @@ static void add_error(mk_checker *c, size_t step, const mk_err *err)
     const char *colon = strstr(err->message, ": ");
     const size_t n = colon != NULL ? (size_t)(colon - err->message) : 0;
     const bool placed = n > 0 && n < 200 && memchr(err->message, ' ', n) == NULL;
-    snprintf(path, sizeof path, "steps[%zu].args%s%.*s", step, placed ? "." : "", placed ? (int)n : 0, err->message);
+    snprintf(path, sizeof path, "steps[%zu].args%s%.*s", step, placed ? "." : "", placed ? (int)n : 0,
+             err->message);
     mk_violation *v = mk_plan__add(c, err->code, step, path);
     if (v == NULL)
         return;
-    v->message = err->hint[0] ? mk_plan__text(c, "%s; %s", err->message, err->hint) : mk_plan__text(c, "%s", err->message);
+    v->message = err->hint[0] ? mk_plan__text(c, "%s; %s", err->message, err->hint)
+                              : mk_plan__text(c, "%s", err->message);
     if (err->extra[0] && err->code == MK_E_COST)
         v->details = cost_details(c, v->path, err->extra);
 }
@@ -198,8 +205,9 @@ static void unknown_arg(mk_checker *c, size_t step, mk_str name)
     mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, step, path);
     const char *near = near_arg(op, name);
     if (v != NULL)
-        v->message = mk_plan__text(c, "%s has no argument '%.*s'%s%s%s; its arguments: %s", op->name, MK_PLAN_CUT(name, 60),
-                                   near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "", known);
+        v->message = mk_plan__text(c, "%s has no argument '%.*s'%s%s%s; its arguments: %s", op->name,
+                                   MK_PLAN_CUT(name, 60), near ? " (did you mean '" : "", near ? near : "",
+                                   near ? "'?)" : "", known);
 }
 
 static void missing_arg(mk_checker *c, size_t step, const mk_arg *arg)
@@ -209,7 +217,8 @@ static void missing_arg(mk_checker *c, size_t step, const mk_arg *arg)
     snprintf(path, sizeof path, "steps[%zu].args.%s", step, arg->name);
     mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, step, path);
     if (v != NULL)
-        v->message = mk_plan__text(c, "%s needs '%s': %s", c->out->plan.steps[step].op->name, arg->name, expects);
+        v->message =
+            mk_plan__text(c, "%s needs '%s': %s", c->out->plan.steps[step].op->name, arg->name, expects);
 }
 
 /* ---- time ---- */
@@ -230,22 +239,23 @@ static void check_window(mk_checker *c, size_t step, const char *name, const mk_
     const mk_view_stats *stats = c->options->stats;
     int64_t t_a, t_b;
     char path[100], from[MK_TIME_TEXT_MAX + 1], to[MK_TIME_TEXT_MAX + 1];
-    if (window->kind != MK_JSON_OBJECT || !literal_time(window, "t_a", &t_a) || !literal_time(window, "t_b", &t_b))
+    if (window->kind != MK_JSON_OBJECT || !literal_time(window, "t_a", &t_a) ||
+        !literal_time(window, "t_b", &t_b))
         return;
     snprintf(path, sizeof path, "steps[%zu].args.%s", step, name);
     if (t_a >= t_b) {
         mk_violation *v = mk_plan__add(c, MK_E_INVALID_ARG, step, path);
         if (v != NULL)
-            v->message = mk_plan__text(c, "the window [%lld, %lld) is empty: t_a must be before t_b", (long long)t_a,
-                                       (long long)t_b);
+            v->message = mk_plan__text(c, "the window [%lld, %lld) is empty: t_a must be before t_b",
+                                       (long long)t_a, (long long)t_b);
     } else if (stats != NULL && stats->has_extent && (t_b <= stats->vt_min || t_a >= stats->vt_max)) {
         mk_violation *v = mk_plan__add(c, MK_E_INVALID_ARG, step, path);
         from[mk_time_text(from, stats->vt_min)] = '\0';
         to[mk_time_text(to, stats->vt_max)] = '\0';
         if (v != NULL)
-            v->message = mk_plan__text(c, "the window [%lld, %lld) misses the data, which extend over [%lld, %lld), %s to %s",
-                                       (long long)t_a, (long long)t_b, (long long)stats->vt_min, (long long)stats->vt_max,
-                                       from, to);
+            v->message = mk_plan__text(
+                c, "the window [%lld, %lld) misses the data, which extend over [%lld, %lld), %s to %s",
+                (long long)t_a, (long long)t_b, (long long)stats->vt_min, (long long)stats->vt_max, from, to);
     }
 }
 
@@ -258,8 +268,8 @@ static void check_times(mk_checker *c, size_t step)
         if (value != NULL && a->type == MK_ARG_OBJECT && a->members == mk_arg_window)
             check_window(c, step, a->name, value);
     }
-    if (strcmp(s->op->name, "diff_snapshots") == 0 && literal_time(s->args, "t1", &t1) && literal_time(s->args, "t2", &t2) &&
-        t1 == t2) {
+    if (strcmp(s->op->name, "diff_snapshots") == 0 && literal_time(s->args, "t1", &t1) &&
+        literal_time(s->args, "t2", &t2) && t1 == t2) {
         char path[60];
         snprintf(path, sizeof path, "steps[%zu].args.t2", step);
         mk_violation *v = mk_plan__add(c, MK_E_INVALID_ARG, step, path);
@@ -270,8 +280,8 @@ static void check_times(mk_checker *c, size_t step)
 
 /* ---- cost ---- */
 
-/* The check across arguments, and the estimate: both need every value, so a step with references waits for run
- * time. `args` is checked and has its defaults. */
+/* The check across arguments, and the estimate: both need every value, so a step with references waits for
+ * run time. `args` is checked and has its defaults. */
 static void check_whole(mk_checker *c, size_t step)
 {
     const mk_plan_check_options *o = c->options;
@@ -290,10 +300,12 @@ static void check_whole(mk_checker *c, size_t step)
         return;
     const mk_ceilings *usual = &mk_ceilings_default;
     const mk_ceilings ceilings = {
-        .rows_scanned_est = o->ceilings.rows_scanned_est > 0 ? o->ceilings.rows_scanned_est : usual->rows_scanned_est,
+        .rows_scanned_est =
+            o->ceilings.rows_scanned_est > 0 ? o->ceilings.rows_scanned_est : usual->rows_scanned_est,
         .expansions_est = o->ceilings.expansions_est > 0 ? o->ceilings.expansions_est : usual->expansions_est,
         .time_est_ms = o->ceilings.time_est_ms > 0 ? o->ceilings.time_est_ms : usual->time_est_ms};
-    const mk_cost_input in = {.args = &args, .stats = *o->stats, .scale = o->time_scale > 0.0 ? o->time_scale : 1.0};
+    const mk_cost_input in = {
+        .args = &args, .stats = *o->stats, .scale = o->time_scale > 0.0 ? o->time_scale : 1.0};
     s->op->cost(&in, &cost);
     if (mk_cost_within(&cost, &ceilings))
         return;

@@ -1,10 +1,10 @@
 /* check_refs.c — what references lead to. See plan_internal.h. Layer: plan.
  *
- * Every step has a type: the registry's table of its result, and for compute what follows from the types of its
- * inputs, so that `filter` over rows still has those rows' members. A reference is walked along its producer's
- * type, and what it gives is compared with what its place takes. Text carries where it came from: what an
- * operator returned may stand where an identifier belongs, what the plan wrote itself may not, whatever it
- * was passed through. Source: agent spec, 5, 6.2, 6.4, 18.2, 17 (O-2, O-3). */
+ * Every step has a type: the registry's table of its result, and for compute what follows from the types of
+ * its inputs, so that `filter` over rows still has those rows' members. A reference is walked along its
+ * producer's type, and what it gives is compared with what its place takes. Text carries where it came from:
+ * what an operator returned may stand where an identifier belongs, what the plan wrote itself may not,
+ * whatever it was passed through. Source: agent spec, 5, 6.2, 6.4, 18.2, 17 (O-2, O-3). */
 #include "plan/plan_internal.h"
 
 #include <stdio.h>
@@ -33,7 +33,8 @@ struct mk_type {
 };
 
 static const mk_type any_type = {.kind = T_ANY}, own_any_type = {.kind = T_ANY, .own = true};
-static const mk_type int_type = {.kind = T_INT}, number_type = {.kind = T_NUMBER}, text_type = {.kind = T_TEXT};
+static const mk_type int_type = {.kind = T_INT}, number_type = {.kind = T_NUMBER},
+                     text_type = {.kind = T_TEXT};
 static const mk_type own_text_type = {.kind = T_TEXT, .own = true}, null_type = {.kind = T_NULL};
 static const mk_type bool_type = {.kind = T_BOOL}, time_type = {.kind = T_TIME};
 static const mk_type any_list_type = {.kind = T_LIST, .item = &any_type};
@@ -101,9 +102,11 @@ static bool is_present(const mk_operator *op, const mk_json *args, const mk_fiel
     return given->kind != MK_JSON_STRING || equals == NULL || mk_str_eq(given->text, mk_str_of(equals + 1));
 }
 
-static const mk_type *of_field(mk_checker *c, const mk_operator *op, const mk_json *args, const mk_field *field);
+static const mk_type *of_field(mk_checker *c, const mk_operator *op, const mk_json *args,
+                               const mk_field *field);
 
-static const mk_type *of_fields(mk_checker *c, const mk_operator *op, const mk_json *args, const mk_field *fields)
+static const mk_type *of_fields(mk_checker *c, const mk_operator *op, const mk_json *args,
+                                const mk_field *fields)
 {
     size_t count = 0;
     while (fields[count].name != NULL)
@@ -117,7 +120,8 @@ static const mk_type *of_fields(mk_checker *c, const mk_operator *op, const mk_j
     return t;
 }
 
-static const mk_type *of_field(mk_checker *c, const mk_operator *op, const mk_json *args, const mk_field *field)
+static const mk_type *of_field(mk_checker *c, const mk_operator *op, const mk_json *args,
+                               const mk_field *field)
 {
     switch (field->type) {
     case MK_FIELD_INTEGER: return &int_type;
@@ -126,7 +130,8 @@ static const mk_type *of_field(mk_checker *c, const mk_operator *op, const mk_js
     case MK_FIELD_BOOLEAN: return &bool_type;
     case MK_FIELD_STRING: return &text_type;
     case MK_FIELD_TIME: return &time_type;
-    case MK_FIELD_LIST: return field->item != NULL ? list_of(c, of_field(c, op, args, field->item)) : &any_list_type;
+    case MK_FIELD_LIST:
+        return field->item != NULL ? list_of(c, of_field(c, op, args, field->item)) : &any_list_type;
     case MK_FIELD_OBJECT:
         if (field->members != NULL && !field->open)
             return of_fields(c, op, args, field->members);
@@ -170,7 +175,8 @@ static const mk_type *either(mk_checker *c, const mk_type *a, const mk_type *b)
             add_member(t, a->members[i].name, a->members[i].type);
         for (size_t i = 0; i < b->n; i++) {
             const mk_type *there = member_type(t, b->members[i].name);
-            add_member(t, b->members[i].name, there != NULL ? either(c, there, b->members[i].type) : b->members[i].type);
+            add_member(t, b->members[i].name,
+                       there != NULL ? either(c, there, b->members[i].type) : b->members[i].type);
         }
         t->own = own;
         return t;
@@ -232,11 +238,13 @@ static void known_members(const mk_type *t, char *text, size_t size)
     size_t n = 0;
     text[0] = '\0';
     for (size_t i = 0; i < t->n && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%.*s", i ? ", " : "", MK_PLAN_CUT(t->members[i].name, 60));
+        n += (size_t)snprintf(text + n, size - n, "%s%.*s", i ? ", " : "",
+                              MK_PLAN_CUT(t->members[i].name, 60));
 }
 
 /* The member of each row that an argument names; the row itself without one. Says so when there is none. */
-static const mk_type *named_member(mk_checker *c, size_t step, const mk_type *row, const char *arg, mk_str name)
+static const mk_type *named_member(mk_checker *c, size_t step, const mk_type *row, const char *arg,
+                                   mk_str name)
 {
     char path[80], known[500];
     if (name.n == 0)
@@ -250,9 +258,11 @@ static const mk_type *named_member(mk_checker *c, size_t step, const mk_type *ro
     mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, step, path);
     known_members(row, known, sizeof known);
     if (v != NULL && row->kind == T_OBJECT)
-        v->message = mk_plan__text(c, "the rows have no member '%.*s'; they have: %s", MK_PLAN_CUT(name, 60), known);
+        v->message =
+            mk_plan__text(c, "the rows have no member '%.*s'; they have: %s", MK_PLAN_CUT(name, 60), known);
     else if (v != NULL)
-        v->message = mk_plan__text(c, "%s names a member, but each element is %s; leave it out", arg, kind_words[row->kind]);
+        v->message = mk_plan__text(c, "%s names a member, but each element is %s; leave it out", arg,
+                                   kind_words[row->kind]);
     return &any_type;
 }
 
@@ -277,7 +287,8 @@ static const mk_type *with_member(mk_checker *c, const mk_type *row, mk_str name
 static const mk_type *joined_row(mk_checker *c, size_t step, const mk_type *left, const mk_type *right)
 {
     const mk_json *args = c->out->plan.steps[step].args;
-    const mk_str prefix = mk_json_get(args, "other_prefix") != NULL ? text_arg(args, "other_prefix") : MK_STR("r_");
+    const mk_str prefix =
+        mk_json_get(args, "other_prefix") != NULL ? text_arg(args, "other_prefix") : MK_STR("r_");
     const bool fills = mk_json_get(args, "how") != NULL && mk_str_eq(text_arg(args, "how"), MK_STR("left"));
     const mk_type *fill = fills ? arg_type(c, step, "fill") : &null_type;
     if (left->kind != T_OBJECT || left->open || right->kind != T_OBJECT || right->open)
@@ -317,7 +328,8 @@ static const mk_type *computed_rows(mk_checker *c, size_t step)
     static const char *const keeps[] = {"filter", "topk", NULL};
     static const char *const sets[] = {"intersect", "difference", "union", NULL};
     const mk_json *args = c->out->plan.steps[step].args;
-    const mk_str fn = text_arg(args, "fn"), group = text_arg(args, "group_by"), field = text_arg(args, "field");
+    const mk_str fn = text_arg(args, "fn"), group = text_arg(args, "group_by"),
+                 field = text_arg(args, "field");
     const mk_type *row = item_of(arg_type(c, step, "input")), *other = item_of(arg_type(c, step, "other"));
     if (is_fn(fn, reducers)) {
         (void)named_member(c, step, row, "field", field);
@@ -339,7 +351,8 @@ static const mk_type *computed_rows(mk_checker *c, size_t step)
     if (is_fn(fn, sets)) {
         const mk_str of_other = text_arg(args, "other_field");
         const mk_type *a = named_member(c, step, row, "field", field);
-        const mk_type *b = named_member(c, step, other, of_other.n ? "other_field" : "field", of_other.n ? of_other : field);
+        const mk_type *b =
+            named_member(c, step, other, of_other.n ? "other_field" : "field", of_other.n ? of_other : field);
         return mk_str_eq(fn, MK_STR("union")) ? either(c, a, b) : a;
     }
     if (mk_str_eq(fn, MK_STR("derive"))) {
@@ -424,8 +437,8 @@ static mk_str near_member(const mk_type *t, mk_str name)
     return best;
 }
 
-static void no_member(mk_checker *c, size_t step, const char *where, mk_str path, const mk_operator *op, const mk_type *t,
-                      mk_str name)
+static void no_member(mk_checker *c, size_t step, const char *where, mk_str path, const mk_operator *op,
+                      const mk_type *t, mk_str name)
 {
     char known[500];
     mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, step, where);
@@ -434,24 +447,26 @@ static void no_member(mk_checker *c, size_t step, const char *where, mk_str path
     known_members(t, known, sizeof known);
     const mk_str near = near_member(t, name);
     if (t->kind == T_OBJECT && t->n > 0)
-        v->message = mk_plan__text(c, "%.*s: %s has no output field '%.*s' there%s%.*s%s; fields: %s", MK_PLAN_CUT(path, 120),
-                                   op->name, MK_PLAN_CUT(name, 60), near.n ? " (did you mean '" : "",
-                                   MK_PLAN_CUT(near, 60), near.n ? "'?)" : "", known);
+        v->message = mk_plan__text(c, "%.*s: %s has no output field '%.*s' there%s%.*s%s; fields: %s",
+                                   MK_PLAN_CUT(path, 120), op->name, MK_PLAN_CUT(name, 60),
+                                   near.n ? " (did you mean '" : "", MK_PLAN_CUT(near, 60),
+                                   near.n ? "'?)" : "", known);
     else
-        v->message = mk_plan__text(c, "%.*s: '%.*s' is asked of %s, which has no fields", MK_PLAN_CUT(path, 120),
-                                   MK_PLAN_CUT(name, 60), kind_words[t->kind]);
+        v->message = mk_plan__text(c, "%.*s: '%.*s' is asked of %s, which has no fields",
+                                   MK_PLAN_CUT(path, 120), MK_PLAN_CUT(name, 60), kind_words[t->kind]);
 }
 
 static void no_list(mk_checker *c, size_t step, const char *where, mk_str path, mk_str name, const mk_type *t)
 {
     mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, step, where);
     if (v != NULL)
-        v->message = mk_plan__text(c, "%.*s: '%.*s' is %s and no list, so it takes no index", MK_PLAN_CUT(path, 120),
-                                   MK_PLAN_CUT(name, 60), kind_words[t->kind]);
+        v->message = mk_plan__text(c, "%.*s: '%.*s' is %s and no list, so it takes no index",
+                                   MK_PLAN_CUT(path, 120), MK_PLAN_CUT(name, 60), kind_words[t->kind]);
 }
 
 /* The type at the end of a path; NULL when there is none, which is said when `say`. */
-static const mk_type *follow(mk_checker *c, size_t step, const mk_ref *ref, size_t on, const char *where, bool say)
+static const mk_type *follow(mk_checker *c, size_t step, const mk_ref *ref, size_t on, const char *where,
+                             bool say)
 {
     const mk_type *t = c->types[on];
     bool starred = false;
@@ -557,11 +572,13 @@ static bool fits(const mk_type *t, const mk_arg *arg)
 /* Where an identifier belongs. */
 static bool is_uid(const mk_arg *arg)
 {
-    return arg == &mk_arg_uid || (arg->type == MK_ARG_STRING && (strcmp(arg->name, "uid") == 0 || strcmp(arg->name, "src") == 0 ||
-                                                                 strcmp(arg->name, "dst") == 0));
+    return arg == &mk_arg_uid ||
+           (arg->type == MK_ARG_STRING && (strcmp(arg->name, "uid") == 0 || strcmp(arg->name, "src") == 0 ||
+                                           strcmp(arg->name, "dst") == 0));
 }
 
-/* What the items of a list are. Some operators take unknown uids and therefore any text, but uids they are. */
+/* What the items of a list are. Some operators take unknown uids and therefore any text, but uids they
+ * are. */
 static const mk_arg *item_arg(const mk_arg *arg)
 {
     if (arg == NULL || arg->type != MK_ARG_LIST)
@@ -581,8 +598,9 @@ static void ungrounded(mk_checker *c, size_t step, const char *where, const char
     if (v == NULL)
         return;
     v->grounding = true;
-    v->message = mk_plan__text(c, "%s '%.*s' was not supplied with the task; get it from resolve_entities through a $ref", what,
-                               MK_PLAN_CUT(text, 80));
+    v->message = mk_plan__text(
+        c, "%s '%.*s' was not supplied with the task; get it from resolve_entities through a $ref", what,
+        MK_PLAN_CUT(text, 80));
 }
 
 static void place_ref(mk_checker *c, size_t step, const mk_arg *arg, mk_str path, const char *where)
@@ -596,9 +614,10 @@ static void place_ref(mk_checker *c, size_t step, const mk_arg *arg, mk_str path
         mk_op__expects(expects, sizeof expects, arg);
         const bool rows = t->kind == T_LIST && arg->type == MK_ARG_LIST;
         if (v != NULL)
-            v->message = mk_plan__text(c, "%.*s is %s%s%s, but '%s' takes %s%s", MK_PLAN_CUT(path, 120), kind_words[t->kind],
-                                       rows ? " of " : "", rows ? kind_words[t->item->kind] : "", arg->name, expects,
-                                       rows ? "; name a member of each, such as rows[*].uid" : "");
+            v->message =
+                mk_plan__text(c, "%.*s is %s%s%s, but '%s' takes %s%s", MK_PLAN_CUT(path, 120),
+                              kind_words[t->kind], rows ? " of " : "", rows ? kind_words[t->item->kind] : "",
+                              arg->name, expects, rows ? "; name a member of each, such as rows[*].uid" : "");
     } else if (takes_uids(arg) && t->own && c->options->ground) {
         ungrounded(c, step, where, "text that this plan wrote itself reaches an identifier through", path);
     }
@@ -630,7 +649,8 @@ static void walk(mk_checker *c, size_t step, const mk_arg *arg, const mk_json *v
             snprintf(path, sizeof path, "%.300s.%.*s", where, MK_PLAN_CUT(value->members[i].key, 60));
             walk(c, step, member_arg(members, value->members[i].key), &value->members[i].value, path);
         }
-    } else if (value->kind == MK_JSON_STRING && arg != NULL && is_uid(arg) && !is_allowed(c->options, value->text)) {
+    } else if (value->kind == MK_JSON_STRING && arg != NULL && is_uid(arg) &&
+               !is_allowed(c->options, value->text)) {
         ungrounded(c, step, where, "identifier", value->text);
     }
 }
@@ -677,16 +697,23 @@ static const char *misfit(mk_answer_kind kind, const mk_type *t, bool whole)
     const bool any = t->kind == T_ANY || (t->kind == T_OBJECT && t->open);
     switch (kind) {
     case MK_ANSWER_COUNT:
-        return !whole && (any || t->kind == T_INT || t->kind == T_NUMBER) ? NULL : "a count is a number, such as s1.rows_total or s2.value";
+        return !whole && (any || t->kind == T_INT || t->kind == T_NUMBER)
+                   ? NULL
+                   : "a count is a number, such as s1.rows_total or s2.value";
     case MK_ANSWER_VALUE:
-        return !whole && (any || (t->kind != T_LIST && t->kind != T_OBJECT)) ? NULL : "a value is one number, text or truth";
+        return !whole && (any || (t->kind != T_LIST && t->kind != T_OBJECT))
+                   ? NULL
+                   : "a value is one number, text or truth";
     case MK_ANSWER_ENTITY_SET:
-        return has_uids(t, 0) && t->kind != T_TEXT ? NULL : "an entity_set is a list of uids, or of rows with uid, src or dst";
+        return has_uids(t, 0) && t->kind != T_TEXT
+                   ? NULL
+                   : "an entity_set is a list of uids, or of rows with uid, src or dst";
     case MK_ANSWER_INTERVAL:
         return any || has_pair(t, "t_a", "t_b") || has_pair(t, "vt_s", "vt_e") || has_pair(t, "start", "end")
                    ? NULL : "an interval is one row with t_a and t_b, such as s1.rows[0]";
     case MK_ANSWER_SERIES:
-    case MK_ANSWER_PATHS: return any || whole || t->kind == T_LIST ? NULL : "this kind is a list, such as s1.rows";
+    case MK_ANSWER_PATHS:
+        return any || whole || t->kind == T_LIST ? NULL : "this kind is a list, such as s1.rows";
     case MK_ANSWER_TEXT: break;
     }
     return NULL;
@@ -722,6 +749,7 @@ void mk_plan__check_answer(mk_checker *c)
         return;
     v = mk_plan__add(c, MK_E_SCHEMA, MK_PLAN_NO_STEP, where);
     if (v != NULL)
-        v->message = mk_plan__text(c, "%.*s is %s, and the answer is to be %s: %s", MK_PLAN_CUT(plan->from, 120), kind_words[t->kind],
-                                   mk_answer_kind_name(plan->kind), why);
+        v->message =
+            mk_plan__text(c, "%.*s is %s, and the answer is to be %s: %s", MK_PLAN_CUT(plan->from, 120),
+                          kind_words[t->kind], mk_answer_kind_name(plan->kind), why);
 }

@@ -1,8 +1,8 @@
 /* objects.c — content-addressed objects in memory and in a folder. See run.h. Layer: plan.
  *
- * An object's name is the SHA-256 of its text, so writing twice is nothing, and whoever reads hashes again. Files are
- * written beside their name and renamed; they are not synced: one that a power cut tore does not hash to its name, and
- * the command that made it makes it again. */
+ * An object's name is the SHA-256 of its text, so writing twice is nothing, and whoever reads hashes again.
+ * Files are written beside their name and renamed; they are not synced: one that a power cut tore does not
+ * hash to its name, and the command that made it makes it again. */
 #include <stdio.h>
 
 #include "base/hash.h"
@@ -31,7 +31,8 @@ static bool is_digest(const char *digest)
 static mk_code no_object(const char *digest, mk_err *err)
 {
     mk_fail(err, MK_E_NOT_FOUND, "there is no object %.64s", digest);
-    mk_err_hint(err, "repeat the command that made it: the same plan at the same belief gives the same objects");
+    mk_err_hint(err,
+                "repeat the command that made it: the same plan at the same belief gives the same objects");
     return MK_E_NOT_FOUND;
 }
 
@@ -152,7 +153,8 @@ static bool is_there(const dir_objects *d, const char *path, mk_str text)
 {
     mk_buf now;
     mk_buf_init(&now, d->alloc);
-    const bool same = mk_fs_read_all(d->fs, path, OBJECT_MAX, &now, NULL) == MK_OK && mk_str_eq(mk_buf_view(&now), text);
+    const bool same =
+        mk_fs_read_all(d->fs, path, OBJECT_MAX, &now, NULL) == MK_OK && mk_str_eq(mk_buf_view(&now), text);
     mk_buf_free(&now);
     return same;
 }
@@ -163,13 +165,15 @@ static mk_code write_file(const dir_objects *d, const char *path, mk_str text, m
     mk_file *file = NULL;
     mk_code rc;
     snprintf(beside, sizeof beside, "%s.%016llx.tmp", path, (unsigned long long)mk_entropy64());
-    MK_TRY(rc, d->fs->open(d->fs->ctx, beside, MK_OPEN_WRITE | MK_OPEN_CREATE | MK_OPEN_TRUNCATE, &file, err));
+    MK_TRY(rc,
+           d->fs->open(d->fs->ctx, beside, MK_OPEN_WRITE | MK_OPEN_CREATE | MK_OPEN_TRUNCATE, &file, err));
     rc = d->fs->write_at(d->fs->ctx, file, text.p, text.n, 0, err);
     d->fs->close(d->fs->ctx, file);
     if (rc == MK_OK)
         rc = d->fs->rename(d->fs->ctx, beside, path, err);
     if (rc != MK_OK) {
-        const mk_code gone = d->fs->remove(d->fs->ctx, beside, NULL); /* the first error is the one to report */
+        const mk_code gone =
+            d->fs->remove(d->fs->ctx, beside, NULL); /* the first error is the one to report */
         (void)gone;
     }
 out:
@@ -221,8 +225,8 @@ static void dir_close(mk_objects *self)
     mk_free(d->alloc, d, sizeof *d);
 }
 
-mk_code mk_objects_dir(const mk_alloc *alloc, const mk_fs *fs, const char *dir, uint64_t bytes_max, mk_objects **out,
-                       mk_err *err)
+mk_code mk_objects_dir(const mk_alloc *alloc, const mk_fs *fs, const char *dir, uint64_t bytes_max,
+                       mk_objects **out, mk_err *err)
 {
     dir_objects *d = NULL;
     mk_code rc;

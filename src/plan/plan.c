@@ -1,7 +1,8 @@
 /* plan.c — reading plans. See plan.h. Layer: plan.
  *
- * Strict where a model's text could mean two things: members nobody knows, keys given twice, numbers that JSON
- * cannot hold are refused. 5.0 stays a float here; the operators' own check makes it 5. Source: agent spec, 4. */
+ * Strict where a model's text could mean two things: members nobody knows, keys given twice, numbers that
+ * JSON cannot hold are refused. 5.0 stays a float here; the operators' own check makes it 5. Source: agent
+ * spec, 4. */
 #include "plan/plan_internal.h"
 
 #include <math.h>
@@ -10,12 +11,13 @@
 
 #define STEPS_LOOKED_AT 64 /* of a plan that has too many */
 
-static const mk_json_limits plan_limits = {.depth = 64, .string_size = 1 << 20, .number_size = 64, .members = 60000};
+static const mk_json_limits plan_limits = {
+    .depth = 64, .string_size = 1 << 20, .number_size = 64, .members = 60000};
 
-static const char *const kind_names[] = {[MK_ANSWER_COUNT] = "count",           [MK_ANSWER_VALUE] = "value",
-                                         [MK_ANSWER_ENTITY_SET] = "entity_set", [MK_ANSWER_INTERVAL] = "interval",
-                                         [MK_ANSWER_SERIES] = "series",         [MK_ANSWER_PATHS] = "paths",
-                                         [MK_ANSWER_TEXT] = "text"};
+static const char *const kind_names[] = {
+    [MK_ANSWER_COUNT] = "count",       [MK_ANSWER_VALUE] = "value",   [MK_ANSWER_ENTITY_SET] = "entity_set",
+    [MK_ANSWER_INTERVAL] = "interval", [MK_ANSWER_SERIES] = "series", [MK_ANSWER_PATHS] = "paths",
+    [MK_ANSWER_TEXT] = "text"};
 #define KIND_COUNT (sizeof kind_names / sizeof *kind_names)
 
 const char *mk_answer_kind_name(mk_answer_kind kind) { return kind_names[kind]; }
@@ -146,7 +148,8 @@ static void check_members(mk_checker *c, const mk_json *object, const char *cons
         if (is_known)
             continue;
         char path[200], what[400];
-        size_t n = (size_t)snprintf(what, sizeof what, "unknown member '%.*s'; known here:", MK_PLAN_CUT(key, 60));
+        size_t n =
+            (size_t)snprintf(what, sizeof what, "unknown member '%.*s'; known here:", MK_PLAN_CUT(key, 60));
         for (size_t k = 0; known[k] != NULL && n < sizeof what; k++)
             n += (size_t)snprintf(what + n, sizeof what - n, "%s %s", k ? "," : "", known[k]);
         snprintf(path, sizeof path, "%s%s%.*s", where, where[0] ? "." : "", MK_PLAN_CUT(key, 60));
@@ -155,8 +158,8 @@ static void check_members(mk_checker *c, const mk_json *object, const char *cons
 }
 
 /* A member that must be text. */
-static bool read_text(mk_checker *c, const mk_json *object, const char *name, const char *where, bool required,
-                      mk_str *out)
+static bool read_text(mk_checker *c, const mk_json *object, const char *name, const char *where,
+                      bool required, mk_str *out)
 {
     const mk_json *value = mk_json_get(object, name);
     char path[200], what[120];
@@ -168,7 +171,8 @@ static bool read_text(mk_checker *c, const mk_json *object, const char *name, co
         return true;
     }
     snprintf(path, sizeof path, "%s%s%s", where, where[0] ? "." : "", name);
-    snprintf(what, sizeof what, value == NULL ? "'%s' is missing" : "'%s' must be text that is not empty", name);
+    snprintf(what, sizeof what, value == NULL ? "'%s' is missing" : "'%s' must be text that is not empty",
+             name);
     refuse(c, path, what);
     return false;
 }
@@ -203,7 +207,8 @@ static bool read_step(mk_checker *c, const mk_json *json, size_t index, mk_plan_
     out->args = mk_json_get(json, "args");
     if (out->args == NULL || out->args->kind != MK_JSON_OBJECT) {
         snprintf(path, sizeof path, "%s.args", where);
-        refuse(c, path, out->args == NULL ? "'args' is missing; write {} for none" : "'args' must be an object");
+        refuse(c, path,
+               out->args == NULL ? "'args' is missing; write {} for none" : "'args' must be an object");
         ok = false;
     }
     out->op = ok ? mk_operator_find(out->op_name) : NULL;
@@ -220,7 +225,8 @@ static bool read_steps(mk_checker *c, const mk_json *steps)
     }
     if (steps->n > MK_PLAN_STEPS_MAX) {
         char what[120];
-        snprintf(what, sizeof what, "%zu steps; at most %d are possible: let one operator do more", steps->n, MK_PLAN_STEPS_MAX);
+        snprintf(what, sizeof what, "%zu steps; at most %d are possible: let one operator do more", steps->n,
+                 MK_PLAN_STEPS_MAX);
         refuse(c, "steps", what);
         return false;
     }
@@ -284,7 +290,8 @@ static bool read_depends(mk_checker *c, const mk_json *list, size_t index)
         }
         mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, index, path);
         if (v != NULL)
-            v->message = mk_plan__text(c, "there is no step '%.*s' to depend on", MK_PLAN_CUT(item->text, 40));
+            v->message =
+                mk_plan__text(c, "there is no step '%.*s' to depend on", MK_PLAN_CUT(item->text, 40));
     }
     return true;
 }
@@ -342,7 +349,8 @@ static bool read_answer_spec(mk_checker *c, const mk_json *spec)
             return has_from;
         }
     if (has_kind)
-        refuse(c, "answer_spec.kind", "a kind is one of count, value, entity_set, interval, series, paths, text");
+        refuse(c, "answer_spec.kind",
+               "a kind is one of count, value, entity_set, interval, series, paths, text");
     return false;
 }
 
@@ -389,13 +397,15 @@ bool mk_plan__read(mk_checker *c, mk_str text)
     if (rc != MK_OK) {
         mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, MK_PLAN_NO_STEP, "");
         if (v != NULL)
-            v->message = mk_plan__text(c, "not readable as JSON: %s (at offset %lld)", err.message, (long long)err.offset);
+            v->message = mk_plan__text(c, "not readable as JSON: %s (at offset %lld)", err.message,
+                                       (long long)err.offset);
         return false;
     }
     if (has_double_keys(c, text, &key)) {
         mk_violation *v = mk_plan__add(c, MK_E_SCHEMA, MK_PLAN_NO_STEP, "");
         if (v != NULL)
-            v->message = mk_plan__text(c, "the member '%.*s' is given twice in one object", MK_PLAN_CUT(key, 60));
+            v->message =
+                mk_plan__text(c, "the member '%.*s' is given twice in one object", MK_PLAN_CUT(key, 60));
         return false;
     }
     if (has_bad_number(tree)) {

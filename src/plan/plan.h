@@ -52,7 +52,7 @@ typedef struct mk_violation {
     mk_str step_id;      /* n 0: none */
     mk_str message;      /* names the legal alternative */
     mk_str path;         /* where in the plan: "steps[2].args.window.t_b" */
-    mk_str details;      /* all members of `details`, canonical JSON text without braces; n 0: the path alone */
+    mk_str details; /* all members of `details`, canonical JSON text without braces; n 0: the path alone */
 } mk_violation;
 
 typedef struct mk_plan_check_options {

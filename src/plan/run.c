@@ -1,8 +1,8 @@
 /* run.c — running a plan. See run.h. Layer: plan.
  *
- * Steps run by generations: all whose dependencies are done, together. Their arguments are made and their results taken
- * in the order of the plan, and budgets are dealt out before a generation starts, so that a trace is the same however
- * many threads there are. Source: agent spec, 7. */
+ * Steps run by generations: all whose dependencies are done, together. Their arguments are made and their
+ * results taken in the order of the plan, and budgets are dealt out before a generation starts, so that a
+ * trace is the same however many threads there are. Source: agent spec, 7. */
 #include <stdio.h>
 
 #include "base/pool.h"
@@ -38,7 +38,8 @@ static bool may_start(mk_running *r, mk_step_run *s)
         const mk_step_run *on = &r->steps[s->step->depends[i]];
         if (on->status == MK_STEP_OK)
             continue;
-        mk_fail(&s->err, MK_E_STATE, "step %.*s did not complete, so this one has nothing to work with", MK_STR_ARG(on->step->id));
+        mk_fail(&s->err, MK_E_STATE, "step %.*s did not complete, so this one has nothing to work with",
+                MK_STR_ARG(on->step->id));
         mk_err_reason(&s->err, "upstream");
         end_step(s, MK_STEP_SKIPPED);
         return false;
@@ -66,8 +67,8 @@ static bool prepare(mk_running *r, size_t step)
     if (s->step->op == NULL) {
         const mk_operator *near = mk_operator_near(s->step->op_name);
         (void)mk_operators(&count);
-        mk_fail(&s->err, MK_E_NOT_FOUND, "there is no operator '%.*s'", (int)(s->step->op_name.n > 60 ? 60 : s->step->op_name.n),
-                s->step->op_name.p);
+        mk_fail(&s->err, MK_E_NOT_FOUND, "there is no operator '%.*s'",
+                (int)(s->step->op_name.n > 60 ? 60 : s->step->op_name.n), s->step->op_name.p);
         if (near != NULL)
             mk_err_hint(&s->err, "did you mean %s?", near->name);
     } else if (mk_run__args(r, step, &s->err) == MK_OK) {
@@ -119,8 +120,8 @@ static uint64_t materialised(const mk_json *payload)
 
 static void over_budget(mk_running *r, mk_step_run *s, uint64_t budget)
 {
-    mk_fail(&s->err, MK_E_LIMIT, "the plan's steps have %llu rows together, more than its %llu", (unsigned long long)r->rows,
-            (unsigned long long)budget);
+    mk_fail(&s->err, MK_E_LIMIT, "the plan's steps have %llu rows together, more than its %llu",
+            (unsigned long long)r->rows, (unsigned long long)budget);
     mk_err_hint(&s->err, "narrow the windows, or let an operator count in place of listing");
     mk_err_extra(&s->err, "\"limit\":\"rows\"", 14);
     s->payload = NULL;
@@ -233,8 +234,8 @@ static mk_code find_tt(mk_running *r, mk_err *err)
     return MK_OK;
 }
 
-mk_code mk_plan_run(mk_store *store, const mk_plan *plan, const mk_plan_run_options *options, mk_objects *objects,
-                    mk_arena *arena, mk_trace *out, mk_err *err)
+mk_code mk_plan_run(mk_store *store, const mk_plan *plan, const mk_plan_run_options *options,
+                    mk_objects *objects, mk_arena *arena, mk_trace *out, mk_err *err)
 {
     static const mk_plan_run_options plain;
     mk_pool *pool = NULL;
@@ -243,7 +244,10 @@ mk_code mk_plan_run(mk_store *store, const mk_plan *plan, const mk_plan_run_opti
     mk_running *r = mk_arena_get0(arena, sizeof *r);
     if (r == NULL)
         return mk_fail_nomem(err);
-    *r = (mk_running){.store = store, .plan = plan, .options = options != NULL ? options : &plain, .objects = objects,
+    *r = (mk_running){.store = store,
+                      .plan = plan,
+                      .options = options != NULL ? options : &plain,
+                      .objects = objects,
                       .arena = arena};
     r->clock = r->options->clock != NULL ? r->options->clock : &mk_clock_system;
     r->started_us = now_us(r);

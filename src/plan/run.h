@@ -74,7 +74,8 @@ typedef struct mk_trace {
     char digest[65]; /* of the trace without its wall times */
     bool ok;
     const mk_json *answer;       /* NULL: none */
-    const mk_json *answer_gaps;  /* reasons why it is not complete, as in `completeness`; empty list: complete */
+    const mk_json
+        *answer_gaps; /* reasons why it is not complete, as in `completeness`; empty list: complete */
     int64_t as_of_tt;
 } mk_trace;
 

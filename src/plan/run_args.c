@@ -1,7 +1,8 @@
 /* run_args.c — references put in, and what they leave out. See run_internal.h. Layer: plan.
  *
- * What a result leaves out is known per field, so a reference inherits the reasons of the field it reads and no others:
- * rows_total of a page is exact although its rows are not all there. Source: agent spec, 9, 18.1; decisions.md 4. */
+ * What a result leaves out is known per field, so a reference inherits the reasons of the field it reads and
+ * no others: rows_total of a page is exact although its rows are not all there. Source: agent spec, 9, 18.1;
+ * decisions.md 4. */
 #include <stdio.h>
 
 #include "base/canon.h"
@@ -20,7 +21,8 @@ static bool text_is(const mk_json *object, const char *key, const char *value)
 static bool is_tail(const mk_json *reason)
 {
     return mk_json_get(reason, "via") == NULL &&
-           (text_is(reason, "reason", "page") || text_is(reason, "reason", "sublist") || text_is(reason, "reason", "top_k"));
+           (text_is(reason, "reason", "page") || text_is(reason, "reason", "sublist") ||
+            text_is(reason, "reason", "top_k"));
 }
 
 /* Whether a number computed over the list would be a wrong number, and not one over thin evidence. */
@@ -51,8 +53,9 @@ static bool is_ambiguous(const mk_running *r, const mk_ref *ref, size_t on, uint
 {
     const mk_step_run *s = &r->steps[on];
     const mk_json *rows = mk_json_get(s->payload, "rows");
-    if (strcmp(s->step->op->name, "resolve_entities") != 0 || ref->count == 0 || ref->segments[0].index != MK_REF_AT ||
-        rows == NULL || rows->kind != MK_JSON_ARRAY || s->rows_total < 2 || ref->segments[0].at >= rows->n)
+    if (strcmp(s->step->op->name, "resolve_entities") != 0 || ref->count == 0 ||
+        ref->segments[0].index != MK_REF_AT || rows == NULL || rows->kind != MK_JSON_ARRAY ||
+        s->rows_total < 2 || ref->segments[0].at >= rows->n)
         return false;
     size_t exact = 0;
     for (size_t i = 0; i < rows->n; i++) {
@@ -75,8 +78,8 @@ static mk_code add_ambiguous(mk_running *r, uint64_t total, mk_str via, mk_json 
     return with_via(r, &plain, via, out, err);
 }
 
-mk_code mk_run__gaps_of(mk_running *r, const mk_ref *ref, size_t on, mk_str via, mk_json *list, size_t *count, size_t max,
-                        mk_err *err)
+mk_code mk_run__gaps_of(mk_running *r, const mk_ref *ref, size_t on, mk_str via, mk_json *list, size_t *count,
+                        size_t max, mk_err *err)
 {
     const mk_step_run *s = &r->steps[on];
     uint64_t total;
@@ -122,7 +125,8 @@ static mk_code inherit(binding *b, const mk_ref *ref, size_t on)
         s->inherited_cap = MK_RUN_GAPS_MAX;
     }
     const size_t before = s->inherited_count;
-    const mk_code rc = mk_run__gaps_of(b->r, ref, on, ref->text, s->inherited, &s->inherited_count, s->inherited_cap, b->err);
+    const mk_code rc = mk_run__gaps_of(b->r, ref, on, ref->text, s->inherited, &s->inherited_count,
+                                       s->inherited_cap, b->err);
     for (size_t i = before; rc == MK_OK && i < s->inherited_count; i++)
         if (!s->cut && is_missing_rows(&s->inherited[i])) {
             s->cut = true;
@@ -142,7 +146,8 @@ static mk_code bind_ref(binding *b, mk_str path, mk_json *out)
     MK_TRY(rc, mk_ref_parse(path, false, &ref, b->err));
     const size_t on = dependency(r, b->s->step, ref.step);
     if (on == r->plan->step_count || r->steps[on].payload == NULL) {
-        mk_fail(b->err, MK_E_INVALID_ARG, "%.*s reads a step that is not in depends_on", (int)(path.n > 120 ? 120 : path.n), path.p);
+        mk_fail(b->err, MK_E_INVALID_ARG, "%.*s reads a step that is not in depends_on",
+                (int)(path.n > 120 ? 120 : path.n), path.p);
         return MK_E_INVALID_ARG;
     }
     MK_TRY(rc, mk_ref_resolve(&ref, r->steps[on].payload, r->arena, &value, b->err));
@@ -183,16 +188,18 @@ out:
 
 static mk_code refuse_part(const mk_step_run *s, const mk_json *args, mk_err *err)
 {
-    static const char *const reducers[] = {"count", "sum", "min", "max", "mean", "median", "ratio", "diff", "percent", "topk", "compare"};
+    static const char *const reducers[] = {"count", "sum",  "min",     "max",  "mean",   "median",
+                                           "ratio", "diff", "percent", "topk", "compare"};
     const mk_json *fn = mk_json_get(args, "fn");
     if (!s->cut || strcmp(s->step->op->name, "compute") != 0 || fn == NULL || fn->kind != MK_JSON_STRING)
         return MK_OK;
     for (size_t i = 0; i < sizeof reducers / sizeof *reducers; i++) {
         if (!mk_str_eq(fn->text, mk_str_of(reducers[i])))
             continue;
-        mk_fail(err, MK_E_LIMIT, "%s over %.*s would be a wrong number: a part of that list is missing", reducers[i],
-                MK_STR_ARG(s->cut_path));
-        mk_err_hint(err, "read rows_total, which is exact, or leave limit and cursor out of that step so that it is computed whole");
+        mk_fail(err, MK_E_LIMIT, "%s over %.*s would be a wrong number: a part of that list is missing",
+                reducers[i], MK_STR_ARG(s->cut_path));
+        mk_err_hint(err, "read rows_total, which is exact, or leave limit and cursor out of that step so "
+                         "that it is computed whole");
         mk_err_extra(err, "\"limit\":\"page\"", 14);
         return MK_E_LIMIT;
     }

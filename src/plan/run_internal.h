@@ -43,11 +43,12 @@ typedef struct mk_running {
 } mk_running;
 
 /* ---- run_args.c ---- */
-/* Puts the step's references in and pins its belief; remembers what they leave out. An error is the step's. */
+/* Puts the step's references in and pins its belief; remembers what they leave out. An error is the
+ * step's. */
 mk_code mk_run__args(mk_running *r, size_t step, mk_err *err);
 /* Reasons at a reference into a step: a list of objects as in `completeness`, with "via" when it is text. */
-mk_code mk_run__gaps_of(mk_running *r, const mk_ref *ref, size_t on, mk_str via, mk_json *list, size_t *count, size_t max,
-                        mk_err *err);
+mk_code mk_run__gaps_of(mk_running *r, const mk_ref *ref, size_t on, mk_str via, mk_json *list, size_t *count,
+                        size_t max, mk_err *err);
 #define MK_RUN_GAPS_MAX 32
 
 /* ---- run_trace.c ---- */

@@ -1,7 +1,7 @@
 /* run_trace.c — what a run leaves behind. See run_internal.h. Layer: plan.
  *
- * docs/trace-format.md has every byte. A call's record has no clock and no generation of the store in it, so the same plan
- * at the same belief gives the same names. */
+ * docs/trace-format.md has every byte. A call's record has no clock and no generation of the store in it, so
+ * the same plan at the same belief gives the same names. */
 #include <stdio.h>
 
 #include "base/sha256.h"
@@ -98,8 +98,8 @@ static mk_code write_record(mk_running *r, const mk_step_run *s, mk_buf *out, mk
     for (size_t i = 0; i < r->plan->step_count; i++) /* in the order of the plan */
         for (size_t k = 0; k < step->depend_count; k++)
             if (step->depends[k] == i) {
-                mk_buf_printf(out, "%s{\"call_digest\":\"%s\",\"step_id\":\"%.*s\"}", comma, r->steps[i].call_digest,
-                              MK_STR_ARG(r->plan->steps[i].id));
+                mk_buf_printf(out, "%s{\"call_digest\":\"%s\",\"step_id\":\"%.*s\"}", comma,
+                              r->steps[i].call_digest, MK_STR_ARG(r->plan->steps[i].id));
                 comma = ",";
             }
     mk_buf_printf(out, "],\"op\":\"%s\",\"payload_digest\":\"%s\"}", step->op->name, s->result_digest);
@@ -163,12 +163,14 @@ static mk_code find_answer(mk_running *r, answering *a, mk_err *err)
         if (mk_str_eq(plan->steps[i].id, ref.step))
             a->step = i;
     if (a->step == plan->step_count) {
-        snprintf(why, sizeof why, "there is no step %.*s", (int)(ref.step.n > 32 ? 32 : ref.step.n), ref.step.p);
+        snprintf(why, sizeof why, "there is no step %.*s", (int)(ref.step.n > 32 ? 32 : ref.step.n),
+                 ref.step.p);
         return text_copy(r, why, &a->error, err);
     }
     const mk_step_run *s = &r->steps[a->step];
     if (s->status != MK_STEP_OK) {
-        snprintf(why, sizeof why, "step %.*s did not complete: %.300s", MK_STR_ARG(s->step->id), s->err.message);
+        snprintf(why, sizeof why, "step %.*s did not complete: %.300s", MK_STR_ARG(s->step->id),
+                 s->err.message);
         return text_copy(r, why, &a->error, err);
     }
     a->value = s->payload;
@@ -212,7 +214,8 @@ static void put_error(mk_buf *out, mk_err *e)
     mk_err_json(&json, e);
     /* E_UPSTREAM is a code of traces only: no function ever returns it. */
     static const char state[] = "\"error\":\"E_STATE\"";
-    const char *at = strcmp(e->reason, "upstream") == 0 ? memmem(json.p, json.n, state, sizeof state - 1) : NULL;
+    const char *at =
+        strcmp(e->reason, "upstream") == 0 ? memmem(json.p, json.n, state, sizeof state - 1) : NULL;
     if (at != NULL) {
         const size_t before = (size_t)(at - json.p);
         mk_buf_put(out, json.p, before);
@@ -247,8 +250,8 @@ static mk_code put_step(mk_running *r, mk_step_run *s, bool times, mk_buf *out, 
     if (s->called)
         mk_buf_printf(out, ",\"resolved_args_sha\":\"%s\"", s->args_sha);
     if (ok)
-        mk_buf_printf(out, ",\"result_digest\":\"%s\",\"rows_returned\":%llu,\"rows_total\":%llu", s->result_digest,
-                      (unsigned long long)s->rows, (unsigned long long)s->rows_total);
+        mk_buf_printf(out, ",\"result_digest\":\"%s\",\"rows_returned\":%llu,\"rows_total\":%llu",
+                      s->result_digest, (unsigned long long)s->rows, (unsigned long long)s->rows_total);
     mk_buf_printf(out, ",\"status\":\"%s\",\"step_id\":\"%.*s\"", words[s->status], MK_STR_ARG(s->step->id));
     if (ok)
         mk_buf_z(out, s->truncated ? ",\"truncated\":true" : ",\"truncated\":false");
@@ -287,7 +290,8 @@ static mk_code write_trace(mk_running *r, const answering *a, bool times, mk_buf
         mk_buf_z(out, "null");
     mk_buf_z(out, ",\"answer_gaps\":");
     MK_TRY(rc, mk_canon_tree(out, r->arena, a->gaps != NULL ? a->gaps : &none, err));
-    mk_buf_printf(out, ",\"as_of_tt\":%lld,\"ok\":%s,\"plan\":", (long long)r->tt, a->value != NULL ? "true" : "false");
+    mk_buf_printf(out, ",\"as_of_tt\":%lld,\"ok\":%s,\"plan\":", (long long)r->tt,
+                  a->value != NULL ? "true" : "false");
     MK_TRY(rc, mk_canon_tree(out, r->arena, plan->json, err));
     mk_buf_z(out, ",\"plan_id\":");
     mk_canon_string(out, plan->plan_id);

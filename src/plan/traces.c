@@ -49,12 +49,14 @@ static void on_name(void *arg, const char *name)
         else
             l->nomem = true;
     } else if (pin != 0) {
-        if (mk_grow(l->alloc, (void **)&l->pins, &l->pin_cap, l->pin_count + 1, sizeof *l->pins, NULL) == MK_OK)
+        if (mk_grow(l->alloc, (void **)&l->pins, &l->pin_cap, l->pin_count + 1, sizeof *l->pins, NULL) ==
+            MK_OK)
             l->pins[l->pin_count++] = pin;
         else
             l->nomem = true;
     } else if (n == 69 && strcmp(name + 64, ".json") == 0) {
-        if (mk_grow(l->alloc, (void **)&l->objects, &l->object_cap, l->object_count + 1, sizeof *l->objects, NULL) == MK_OK)
+        if (mk_grow(l->alloc, (void **)&l->objects, &l->object_cap, l->object_count + 1, sizeof *l->objects,
+                    NULL) == MK_OK)
             memcpy(l->objects[l->object_count++], name, n + 1);
         else
             l->nomem = true;
@@ -92,7 +94,8 @@ static mk_code list_dir(const mk_alloc *alloc, const mk_fs *fs, const char *dir,
     return MK_OK;
 }
 
-mk_code mk_traces_list(const mk_fs *fs, const char *dir, mk_arena *arena, mk_trace_entry **out, size_t *count, mk_err *err)
+mk_code mk_traces_list(const mk_fs *fs, const char *dir, mk_arena *arena, mk_trace_entry **out, size_t *count,
+                       mk_err *err)
 {
     listing l;
     mk_err own;
@@ -130,7 +133,8 @@ static mk_code write_file(const mk_fs *fs, const char *path, mk_str text, mk_err
     return rc;
 }
 
-mk_code mk_traces_save(const mk_alloc *alloc, const mk_fs *fs, const char *dir, mk_str trace, uint32_t *number, mk_err *err)
+mk_code mk_traces_save(const mk_alloc *alloc, const mk_fs *fs, const char *dir, mk_str trace,
+                       uint32_t *number, mk_err *err)
 {
     char path[PATH_SIZE];
     listing l;
@@ -149,12 +153,14 @@ out:
 static mk_code no_run(uint32_t number, mk_err *err)
 {
     mk_fail(err, MK_E_NOT_FOUND, "there is no trace %u", number);
-    mk_err_hint(err, "merkhet trace list shows those that are kept; older ones leave: repeat the command that made it");
+    mk_err_hint(
+        err,
+        "merkhet trace list shows those that are kept; older ones leave: repeat the command that made it");
     return MK_E_NOT_FOUND;
 }
 
-mk_code mk_traces_read(const mk_fs *fs, const char *dir, uint32_t number, mk_arena *arena, mk_str *text, const mk_json **tree,
-                       mk_err *err)
+mk_code mk_traces_read(const mk_fs *fs, const char *dir, uint32_t number, mk_arena *arena, mk_str *text,
+                       const mk_json **tree, mk_err *err)
 {
     char path[PATH_SIZE];
     mk_buf file;
@@ -184,7 +190,8 @@ out:
     return rc;
 }
 
-mk_code mk_traces_pin(const mk_alloc *alloc, const mk_fs *fs, const char *dir, uint32_t number, bool on, mk_err *err)
+mk_code mk_traces_pin(const mk_alloc *alloc, const mk_fs *fs, const char *dir, uint32_t number, bool on,
+                      mk_err *err)
 {
     char path[PATH_SIZE];
     listing l;
@@ -236,8 +243,8 @@ static mk_code drop(const mk_fs *fs, const char *path, uint64_t *freed, mk_err *
 }
 
 /* Removes objects that none of the first `keep` runs names. */
-static mk_code sweep(const mk_alloc *alloc, const mk_fs *fs, const char *dir, const listing *l, const bool *gone, uint64_t *freed,
-                     mk_err *err)
+static mk_code sweep(const mk_alloc *alloc, const mk_fs *fs, const char *dir, const listing *l,
+                     const bool *gone, uint64_t *freed, mk_err *err)
 {
     bool *used = mk_new0(alloc, l->object_count + 1);
     mk_buf text;
@@ -277,7 +284,8 @@ static uint64_t total_size(const mk_fs *fs, const char *dir, const listing *l)
     return total;
 }
 
-mk_code mk_traces_gc(const mk_alloc *alloc, const mk_fs *fs, const char *dir, uint64_t bytes_max, uint64_t *freed, mk_err *err)
+mk_code mk_traces_gc(const mk_alloc *alloc, const mk_fs *fs, const char *dir, uint64_t bytes_max,
+                     uint64_t *freed, mk_err *err)
 {
     char path[PATH_SIZE];
     listing l;

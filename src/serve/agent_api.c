@@ -60,7 +60,8 @@ static mk_code read_time(const mk_json *arguments, const char *name, int64_t *ou
 }
 
 /* Texts of a list; a single one is a list of one. `out` has room for `max`. */
-static mk_code read_texts(const mk_json *arguments, const char *name, mk_str *out, size_t max, size_t *count, mk_err *err)
+static mk_code read_texts(const mk_json *arguments, const char *name, mk_str *out, size_t max, size_t *count,
+                          mk_err *err)
 {
     const mk_json *list = arguments != NULL ? mk_json_get(arguments, name) : NULL;
     *count = 0;
@@ -90,13 +91,15 @@ static void keep(mk_service *service, const mk_caller *caller, const char *kind,
 
 static void on_ask_event(void *ctx, const mk_ask_event *event)
 {
-    static const char *const words[] = {"planning", "plan refused", "step started", "step finished", "claim checked", "done"};
+    static const char *const words[] = {"planning",      "plan refused",  "step started",
+                                        "step finished", "claim checked", "done"};
     const mk_caller *caller = ctx;
     if (caller->progress != NULL)
         caller->progress(caller->ctx, words[event->kind]);
 }
 
-static mk_code read_planner(const mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_ask_options *options, mk_err *err)
+static mk_code read_planner(const mk_service *service, const mk_caller *caller, const mk_json *arguments,
+                            mk_ask_options *options, mk_err *err)
 {
     static const char *const names[] = {"auto", "model", "offline"};
     static const mk_planner planners[] = {MK_PLANNER_AUTO, MK_PLANNER_MODEL, MK_PLANNER_OFFLINE};
@@ -116,12 +119,17 @@ static mk_code read_planner(const mk_service *service, const mk_caller *caller, 
 }
 
 /* What of a request is the same for asking once and at two beliefs. `uids` has room for one more. */
-static mk_code read_asking(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_str uids[CITED_MAX + 1], mk_str *question,
-                           mk_ask_options *options, mk_err *err)
+static mk_code read_asking(mk_service *service, const mk_caller *caller, const mk_json *arguments,
+                           mk_str uids[CITED_MAX + 1], mk_str *question, mk_ask_options *options, mk_err *err)
 {
     mk_code rc;
-    *options = (mk_ask_options){.mask = mk_service_mask(service, caller->user_only), .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
-                                .cancelled = caller->cancelled, .event = on_ask_event, .event_ctx = (void *)(uintptr_t)caller, .allowed = uids};
+    *options = (mk_ask_options){.mask = mk_service_mask(service, caller->user_only),
+                                .ceilings = service->options.ceilings,
+                                .time_scale = service->options.time_scale,
+                                .cancelled = caller->cancelled,
+                                .event = on_ask_event,
+                                .event_ctx = (void *)(uintptr_t)caller,
+                                .allowed = uids};
     MK_TRY(rc, mk_agent__text(arguments, "question", question, err));
     MK_TRY(rc, read_texts(arguments, "uids", uids, CITED_MAX, &options->allowed_count, err));
     rc = read_planner(service, caller, arguments, options, err);
@@ -129,7 +137,8 @@ out:
     return rc;
 }
 
-mk_code mk_agent_ask(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err)
+mk_code mk_agent_ask(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
+                     mk_err *err)
 {
     mk_str uids[CITED_MAX + 1], question, chosen = {NULL, 0};
     mk_ask_options options;
@@ -162,7 +171,8 @@ out:
     return rc;
 }
 
-mk_code mk_agent_explain_diff(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err)
+mk_code mk_agent_explain_diff(mk_service *service, const mk_caller *caller, const mk_json *arguments,
+                              mk_buf *out, mk_err *err)
 {
     mk_explanation *explanation = mk_arena_get0(caller->arena, sizeof *explanation);
     mk_str uids[CITED_MAX + 1], question;
@@ -180,7 +190,8 @@ mk_code mk_agent_explain_diff(mk_service *service, const mk_caller *caller, cons
     MK_TRY(rc, mk_objects_memory(service->alloc, OBJECTS_MAX, &objects, err));
     if (after == 0)
         after = mk_store_last_tt(store).us;
-    MK_TRY(rc, mk_explain_diff(store, question, (mk_tt){before}, (mk_tt){after}, &options, objects, caller->arena, explanation, err));
+    MK_TRY(rc, mk_explain_diff(store, question, (mk_tt){before}, (mk_tt){after}, &options, objects,
+                               caller->arena, explanation, err));
     rc = mk_explain_json(explanation, caller->arena, out, err);
 out:
     mk_objects_close(objects);
@@ -189,8 +200,8 @@ out:
 
 /* ---- plans ---- */
 
-static mk_code check_plan(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_store **store, mk_plan_report *report,
-                          mk_err *err)
+static mk_code check_plan(mk_service *service, const mk_caller *caller, const mk_json *arguments,
+                          mk_store **store, mk_plan_report *report, mk_err *err)
 {
     mk_arena *arena = caller->arena;
     mk_view_stats stats;
@@ -199,16 +210,19 @@ static mk_code check_plan(mk_service *service, const mk_caller *caller, const mk
     mk_code rc;
     MK_TRY(rc, mk_agent__json(arguments, "plan", arena, &plan, err));
     MK_TRY(rc, mk_service_store(service, store, err));
-    MK_TRY(rc, mk_view_at(*store, (mk_tt){MK_OPEN_END}, mk_service_mask(service, caller->user_only), &view, err));
+    MK_TRY(rc,
+           mk_view_at(*store, (mk_tt){MK_OPEN_END}, mk_service_mask(service, caller->user_only), &view, err));
     mk_view_get_stats(view, &stats);
-    const mk_plan_check_options options = {.stats = &stats, .ceilings = service->options.ceilings, .time_scale = service->options.time_scale};
+    const mk_plan_check_options options = {
+        .stats = &stats, .ceilings = service->options.ceilings, .time_scale = service->options.time_scale};
     rc = mk_plan_check(plan, &options, arena, report, err);
 out:
     mk_view_close(view);
     return rc;
 }
 
-mk_code mk_agent_plan_check(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err)
+mk_code mk_agent_plan_check(mk_service *service, const mk_caller *caller, const mk_json *arguments,
+                            mk_buf *out, mk_err *err)
 {
     mk_plan_report report;
     mk_store *store;
@@ -228,14 +242,16 @@ static void on_run_event(void *ctx, const mk_run_event *event)
 }
 
 /* Every step's result can be read again, and cited in verify_answer, by its digest. */
-static mk_code keep_results(mk_service *service, const mk_caller *caller, const mk_trace *trace, mk_objects *objects, mk_err *err)
+static mk_code keep_results(mk_service *service, const mk_caller *caller, const mk_trace *trace,
+                            mk_objects *objects, mk_err *err)
 {
     mk_arena *arena = caller->arena;
     mk_json *tree;
     mk_code rc = mk_json_parse(arena, trace->json, NULL, &tree, err);
     const mk_json *steps = rc == MK_OK ? mk_json_get(tree, "steps") : NULL;
     for (size_t i = 0; steps != NULL && i < steps->n && rc == MK_OK; i++) {
-        const mk_json *result = mk_json_get(&steps->items[i], "result_digest"), *name = mk_json_get(&steps->items[i], "call_digest");
+        const mk_json *result = mk_json_get(&steps->items[i], "result_digest"),
+                      *name = mk_json_get(&steps->items[i], "call_digest");
         char digest[65], record[65];
         mk_str payload, call_text;
         mk_json *call_tree;
@@ -252,8 +268,13 @@ static mk_code keep_results(mk_service *service, const mk_caller *caller, const 
         rc = mk_canon_tree(&args, arena, mk_json_get(call_tree, "args"), err);
         if (rc == MK_OK)
             rc = mk_canon_tree(&gaps, arena, mk_json_get(call_tree, "completeness"), err);
-        const mk_kept kept = {.kind = MK_STR("result"), .id = mk_str_of(digest), .principal = caller->principal, .text = payload,
-                              .op = mk_json_get(call_tree, "op")->text, .args = mk_buf_view(&args), .gaps = mk_buf_view(&gaps),
+        const mk_kept kept = {.kind = MK_STR("result"),
+                              .id = mk_str_of(digest),
+                              .principal = caller->principal,
+                              .text = payload,
+                              .op = mk_json_get(call_tree, "op")->text,
+                              .args = mk_buf_view(&args),
+                              .gaps = mk_buf_view(&gaps),
                               .tt = trace->as_of_tt};
         if (rc == MK_OK)
             mk_keep_put(service->keep, &kept);
@@ -264,10 +285,15 @@ out:
     return rc;
 }
 
-mk_code mk_agent_plan_run(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err)
+mk_code mk_agent_plan_run(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
+                          mk_err *err)
 {
-    mk_plan_run_options options = {.mask = mk_service_mask(service, caller->user_only), .ceilings = service->options.ceilings, .time_scale = service->options.time_scale,
-                                   .cancelled = caller->cancelled, .event = on_run_event, .event_ctx = (void *)(uintptr_t)caller};
+    mk_plan_run_options options = {.mask = mk_service_mask(service, caller->user_only),
+                                   .ceilings = service->options.ceilings,
+                                   .time_scale = service->options.time_scale,
+                                   .cancelled = caller->cancelled,
+                                   .event = on_run_event,
+                                   .event_ctx = (void *)(uintptr_t)caller};
     mk_plan_report report;
     mk_objects *objects = NULL;
     mk_trace trace;
@@ -294,7 +320,8 @@ out:
 
 /* ---- what a newcomer is shown ---- */
 
-mk_code mk_agent_info(mk_service *service, const mk_caller *caller, const char *version, mk_buf *out, mk_err *err)
+mk_code mk_agent_info(mk_service *service, const mk_caller *caller, const char *version, mk_buf *out,
+                      mk_err *err)
 {
     const mk_ask_options options = {.mask = mk_service_mask(service, caller->user_only)};
     mk_str examples[MK_ASK_EXAMPLES];
@@ -303,7 +330,8 @@ mk_code mk_agent_info(mk_service *service, const mk_caller *caller, const char *
     mk_code rc;
     MK_TRY(rc, mk_service_store(service, &store, err));
     MK_TRY(rc, mk_ask_examples(store, &options, caller->arena, examples, &count, err));
-    mk_buf_printf(out, "{\"version\":\"%s\",\"planner\":\"%s\",\"as_of_tt\":%lld,\"examples\":[", version, service->options.model != NULL ? "model" : "offline",
+    mk_buf_printf(out, "{\"version\":\"%s\",\"planner\":\"%s\",\"as_of_tt\":%lld,\"examples\":[", version,
+                  service->options.model != NULL ? "model" : "offline",
                   (long long)mk_store_last_tt(store).us);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
@@ -326,7 +354,8 @@ static void put_trace(mk_arena *arena, const mk_kept *kept, mk_buf *out)
     mk_json *tree;
     if (mk_json_parse(arena, kept->text, NULL, &tree, NULL) != MK_OK)
         return;
-    const mk_json *answer = mk_json_get(tree, "answer"), *text = answer != NULL ? mk_json_get(answer, "text") : NULL;
+    const mk_json *answer = mk_json_get(tree, "answer"),
+                  *text = answer != NULL ? mk_json_get(answer, "text") : NULL;
     const mk_json *claims = answer != NULL ? mk_json_get(answer, "claims") : NULL;
     mk_buf_z(out, "{\"id\":");
     mk_canon_string(out, kept->id);
@@ -350,7 +379,8 @@ mk_code mk_agent_traces(mk_service *service, const mk_caller *caller, mk_buf *ou
 {
     mk_kept *list;
     size_t count;
-    const mk_code rc = mk_keep_list(service->keep, MK_STR("answer"), caller->principal, caller->arena, &list, &count, err);
+    const mk_code rc =
+        mk_keep_list(service->keep, MK_STR("answer"), caller->principal, caller->arena, &list, &count, err);
     if (rc != MK_OK)
         return rc;
     mk_buf_z(out, "{\"traces\":[");
@@ -366,7 +396,8 @@ mk_code mk_agent_traces(mk_service *service, const mk_caller *caller, mk_buf *ou
 mk_code mk_agent_trace(mk_service *service, const mk_caller *caller, mk_str id, mk_buf *out, mk_err *err)
 {
     mk_kept kept;
-    const mk_code rc = mk_keep_get(service->keep, MK_STR("answer"), id, caller->principal, caller->arena, &kept, err);
+    const mk_code rc =
+        mk_keep_get(service->keep, MK_STR("answer"), id, caller->principal, caller->arena, &kept, err);
     if (rc != MK_OK)
         return rc;
     mk_buf_str(out, kept.text);

@@ -1,4 +1,5 @@
-/* agent_verify.c — answers that a client's own model wrote, rated as ours are. See agent_api.h. Layer: serve.
+/* agent_verify.c — answers that a client's own model wrote, rated as ours are. See agent_api.h.
+ * Layer: serve.
  *
  * Claims name results of the session by their digests. Source: decisions.md 4, 5, 7. */
 #include "serve/agent_api.h"
@@ -32,13 +33,18 @@ static mk_code step_of(citing *c, mk_str digest, char step[8])
         i++;
     if (i == c->count) {
         if (digest.n != 64 || i == CITED_MAX) {
-            mk_fail(c->err, MK_E_INVALID_ARG, "evidence and from name results by their digests, at most %d of them", CITED_MAX);
-            mk_err_hint(c->err, "write \"<result_digest>\" in evidence and \"<result_digest>.rows_total\" in from");
+            mk_fail(c->err, MK_E_INVALID_ARG,
+                    "evidence and from name results by their digests, at most %d of them", CITED_MAX);
+            mk_err_hint(c->err,
+                        "write \"<result_digest>\" in evidence and \"<result_digest>.rows_total\" in from");
             return MK_E_INVALID_ARG;
         }
-        const mk_code rc = mk_keep_get(c->service->keep, MK_STR("result"), digest, c->caller->principal, c->arena, &c->kept[i], c->err);
+        const mk_code rc = mk_keep_get(c->service->keep, MK_STR("result"), digest, c->caller->principal,
+                                       c->arena, &c->kept[i], c->err);
         if (rc == MK_E_NOT_FOUND)
-            mk_err_hint(c->err, "only results that this session was given can be cited: repeat the call that gave it");
+            mk_err_hint(
+                c->err,
+                "only results that this session was given can be cited: repeat the call that gave it");
         if (rc != MK_OK)
             return rc;
         snprintf(c->digests[i], sizeof c->digests[i], "%.*s", MK_STR_ARG(digest));
@@ -55,8 +61,9 @@ static mk_code put_steps(citing *c, const mk_json *list, mk_buf *out)
     const size_t n = list->kind == MK_JSON_ARRAY ? list->n : 1;
     mk_buf_c(out, '[');
     for (size_t i = 0; i < n; i++) {
-        const mk_code rc = items[i].kind == MK_JSON_STRING ? step_of(c, items[i].text, step)
-                                                           : mk_fail(c->err, MK_E_SCHEMA, "evidence is a list of digests");
+        const mk_code rc = items[i].kind == MK_JSON_STRING
+                               ? step_of(c, items[i].text, step)
+                               : mk_fail(c->err, MK_E_SCHEMA, "evidence is a list of digests");
         if (rc != MK_OK)
             return rc;
         mk_buf_printf(out, "%s\"%s\"", i ? "," : "", step);
@@ -67,8 +74,8 @@ static mk_code put_steps(citing *c, const mk_json *list, mk_buf *out)
 
 static bool is_path(mk_str key)
 {
-    return mk_str_eq(key, MK_STR("from")) || mk_str_eq(key, MK_STR("num")) || mk_str_eq(key, MK_STR("den")) || mk_str_eq(key, MK_STR("left")) ||
-           mk_str_eq(key, MK_STR("right"));
+    return mk_str_eq(key, MK_STR("from")) || mk_str_eq(key, MK_STR("num")) || mk_str_eq(key, MK_STR("den")) ||
+           mk_str_eq(key, MK_STR("left")) || mk_str_eq(key, MK_STR("right"));
 }
 
 /* A claim with steps in the place of digests. */
@@ -89,7 +96,9 @@ static mk_code put_claim(citing *c, const mk_json *claim, mk_buf *out)
             MK_TRY(rc, put_steps(c, &m->value, out));
         } else if (is_path(m->key) && m->value.kind == MK_JSON_STRING && m->value.text.n > 64) {
             MK_TRY(rc, step_of(c, (mk_str){m->value.text.p, 64}, step));
-            mk_buf_printf(out, "\"%s%.*s\"", step, (int)(m->value.text.n - 64 > 300 ? 300 : m->value.text.n - 64), m->value.text.p + 64);
+            mk_buf_printf(out, "\"%s%.*s\"", step,
+                          (int)(m->value.text.n - 64 > 300 ? 300 : m->value.text.n - 64),
+                          m->value.text.p + 64);
         } else if (mk_str_eq(m->key, MK_STR("claim"))) {
             MK_TRY(rc, put_claim(c, &m->value, out));
         } else {
@@ -148,8 +157,11 @@ static mk_code put_trace(citing *c, mk_buf *out)
         const mk_kept *k = &c->kept[i];
         uint8_t sha[32];
         mk_buf_clear(&record);
-        mk_buf_printf(&record, "{\"args\":%.*s,\"as_of_tt\":%lld,\"completeness\":%.*s,\"deps\":[],\"op\":\"%.*s\",\"payload_digest\":\"%s\"}",
-                      (int)k->args.n, k->args.p, (long long)k->tt, (int)k->gaps.n, k->gaps.p, MK_STR_ARG(k->op), c->digests[i]);
+        mk_buf_printf(&record,
+                      "{\"args\":%.*s,\"as_of_tt\":%lld,\"completeness\":%.*s,\"deps\":[],\"op\":\"%.*s\","
+                      "\"payload_digest\":\"%s\"}",
+                      (int)k->args.n, k->args.p, (long long)k->tt, (int)k->gaps.n, k->gaps.p,
+                      MK_STR_ARG(k->op), c->digests[i]);
         MK_TRY(rc, mk_buf_done(&record, c->err));
         mk_sha256_of(record.p, record.n, sha);
         mk_hex(c->records[i], sha, sizeof sha);
@@ -159,8 +171,11 @@ static mk_code put_trace(citing *c, mk_buf *out)
             rc = mk_fail_nomem(c->err);
             goto out;
         }
-        mk_buf_printf(out, "%s{\"call_digest\":\"%s\",\"completeness\":%.*s,\"op\":\"%.*s\",\"result_digest\":\"%s\",\"status\":\"ok\",\"step_id\":\"s%zu\"}",
-                      i ? "," : "", c->records[i], (int)k->gaps.n, k->gaps.p, MK_STR_ARG(k->op), c->digests[i], i + 1);
+        mk_buf_printf(out,
+                      "%s{\"call_digest\":\"%s\",\"completeness\":%.*s,\"op\":\"%.*s\",\"result_digest\":\"%"
+                      "s\",\"status\":\"ok\",\"step_id\":\"s%zu\"}",
+                      i ? "," : "", c->records[i], (int)k->gaps.n, k->gaps.p, MK_STR_ARG(k->op),
+                      c->digests[i], i + 1);
     }
     mk_buf_z(out, "]}");
     rc = mk_buf_done(out, c->err);
@@ -173,7 +188,9 @@ static mk_code get_object(void *ctx, const char *digest, mk_arena *arena, mk_str
 {
     const citing *c = ctx;
     for (size_t i = 0; i < c->count; i++) {
-        const mk_str *found = strcmp(c->digests[i], digest) == 0 ? &c->kept[i].text : strcmp(c->records[i], digest) == 0 ? &c->record_text[i] : NULL;
+        const mk_str *found = strcmp(c->digests[i], digest) == 0   ? &c->kept[i].text
+                              : strcmp(c->records[i], digest) == 0 ? &c->record_text[i]
+                                                                   : NULL;
         if (found == NULL)
             continue;
         *text = mk_arena_copy(arena, *found);
@@ -194,7 +211,8 @@ static mk_code put_verdict(const mk_answer_report *report, const mk_gated *gated
     return mk_buf_done(out, err);
 }
 
-static mk_code verify_session(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *text, mk_err *err)
+static mk_code verify_session(mk_service *service, const mk_caller *caller, const mk_json *arguments,
+                              mk_buf *text, mk_err *err)
 {
     static const mk_verify_options options = {.strict = false};
     mk_arena *arena = caller->arena;
@@ -235,13 +253,16 @@ out:
     return rc;
 }
 
-mk_code mk_agent_verify(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err)
+mk_code mk_agent_verify(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
+                        mk_err *err)
 {
     if (arguments == NULL || arguments->kind != MK_JSON_OBJECT) {
         mk_fail(err, MK_E_SCHEMA, "text and claims are needed, or a bundle");
         return MK_E_SCHEMA;
     }
     const mk_json *bundle = mk_json_get(arguments, "bundle");
-    const bool given = bundle != NULL && bundle->kind != MK_JSON_NULL && !(bundle->kind == MK_JSON_STRING && bundle->text.n == 0);
-    return given ? verify_bundle(caller, arguments, out, err) : verify_session(service, caller, arguments, out, err);
+    const bool given = bundle != NULL && bundle->kind != MK_JSON_NULL &&
+                       !(bundle->kind == MK_JSON_STRING && bundle->text.n == 0);
+    return given ? verify_bundle(caller, arguments, out, err)
+                 : verify_session(service, caller, arguments, out, err);
 }

@@ -7,8 +7,9 @@
 #include "base/str.h"
 
 /* What the page may load and run: its own files, and nothing else from anywhere. */
-#define MK_ASSET_POLICY                                                                                                   \
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " \
+#define MK_ASSET_POLICY                                                                                      \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "    \
+    "base-uri 'none'; "                                                                                      \
     "form-action 'none'; frame-ancestors 'none'"
 
 typedef struct mk_asset {

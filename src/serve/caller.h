@@ -19,8 +19,8 @@ typedef struct mk_caller {
     struct mk_model *model;       /* the caller's own, to plan with; NULL: the server's, or none */
     /* What is done, as it is done; NULL: nobody wants to know. Any thread. */
     void (*progress)(void *ctx, const char *what);
-    /* Which of several entities is meant, out of `candidates`; *chosen stays empty when it is not said. NULL: nobody can be
-     * asked. */
+    /* Which of several entities is meant, out of `candidates`; *chosen stays empty when it is not said. NULL:
+     * nobody can be asked. */
     mk_code (*choose)(void *ctx, const mk_str *candidates, size_t count, mk_str *chosen, mk_err *err);
     void *ctx;
 } mk_caller;

@@ -172,8 +172,8 @@ static mk_code put_card(mk_service *service, mk_store *store, sample *s, mk_buf 
                   (unsigned long long)stats.entities, (unsigned long long)stats.node_versions,
                   (unsigned long long)stats.edge_versions);
     if (stats.has_extent) {
-        mk_buf_printf(out, ",\"valid_time\":{\"vt_min\":%lld,\"vt_max\":%lld,\"from\":\"", (long long)stats.vt_min,
-                      (long long)stats.vt_max);
+        mk_buf_printf(out, ",\"valid_time\":{\"vt_min\":%lld,\"vt_max\":%lld,\"from\":\"",
+                      (long long)stats.vt_min, (long long)stats.vt_max);
         mk_buf_put(out, text, mk_time_text(text, stats.vt_min));
         mk_buf_z(out, "\",\"to\":\"");
         mk_buf_put(out, text, mk_time_text(text, stats.vt_max));

@@ -55,7 +55,8 @@ static mk_json of_int(int64_t i) { return (mk_json){.kind = MK_JSON_INT, .i = i}
 /* A float without a fraction within int64. */
 static bool integral(const mk_json *value, int64_t *out)
 {
-    if (value->kind != MK_JSON_FLOAT || !(value->d >= -9.2233720368547758e18 && value->d < 9.2233720368547758e18))
+    if (value->kind != MK_JSON_FLOAT ||
+        !(value->d >= -9.2233720368547758e18 && value->d < 9.2233720368547758e18))
         return false;
     *out = (int64_t)value->d;
     return (double)*out == value->d;
@@ -178,7 +179,8 @@ static mk_code repair_list(edge *e, const mk_arg *arg, const mk_json *value, mk_
     for (size_t i = 0; i < n; i++) {
         const size_t before = path_push(e, NULL, (int64_t)i);
         bool absent;
-        rc = arg->item == NULL ? repair_row(e, &items[i], &made[i]) : repair(e, arg->item, &items[i], &made[i], &absent);
+        rc = arg->item == NULL ? repair_row(e, &items[i], &made[i])
+                               : repair(e, arg->item, &items[i], &made[i], &absent);
         path_pop(e, before);
         MK_TRY(rc, rc);
     }

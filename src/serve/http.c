@@ -49,11 +49,12 @@ void mk_http__release(mk_exchange *x)
 
 static bool is_id_char(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
 }
 
-/* The client's own id when it is harmless, else one of ours: a sequence mixed from a random start, so that nobody reads in his
- * own how many there were. */
+/* The client's own id when it is harmless, else one of ours: a sequence mixed from a random start, so that
+ * nobody reads in his own how many there were. */
 static void name_request(mk_exchange *x)
 {
     const char *given = mk_http__header_of(x, "X-Request-Id");
@@ -62,7 +63,10 @@ static void name_request(mk_exchange *x)
         if (!is_id_char(given[i]))
             n = 65;
     if (n == 0 || n > 64)
-        snprintf(x->request_id, sizeof x->request_id, "%016llx", (unsigned long long)mk_mix64(x->http->id_seed + atomic_fetch_add_explicit(&x->http->id_count, 1, memory_order_relaxed)));
+        snprintf(
+            x->request_id, sizeof x->request_id, "%016llx",
+            (unsigned long long)mk_mix64(
+                x->http->id_seed + atomic_fetch_add_explicit(&x->http->id_count, 1, memory_order_relaxed)));
     else
         memcpy(x->request_id, given, n + 1);
 }
@@ -70,8 +74,11 @@ static void name_request(mk_exchange *x)
 static unsigned method_of(const char *method, bool *head)
 {
     *head = strcmp(method, "HEAD") == 0;
-    return *head || strcmp(method, "GET") == 0 ? MK_GET : strcmp(method, "POST") == 0 ? MK_POST : strcmp(method, "DELETE") == 0 ? MK_DELETE
-           : strcmp(method, "OPTIONS") == 0 ? MK_OPTIONS : 0;
+    return *head || strcmp(method, "GET") == 0 ? MK_GET
+           : strcmp(method, "POST") == 0       ? MK_POST
+           : strcmp(method, "DELETE") == 0     ? MK_DELETE
+           : strcmp(method, "OPTIONS") == 0    ? MK_OPTIONS
+                                               : 0;
 }
 
 static const mk_http_route *find_route(mk_exchange *x)
@@ -79,7 +86,8 @@ static const mk_http_route *find_route(mk_exchange *x)
     for (size_t i = 0; i < mk_http_route_count; i++) {
         const mk_http_route *r = &mk_http_routes[i];
         const char *brace = strchr(r->path, '{');
-        if (brace == NULL ? strcmp(r->path, x->path) != 0 : strncmp(r->path, x->path, (size_t)(brace - r->path)) != 0)
+        if (brace == NULL ? strcmp(r->path, x->path) != 0
+                          : strncmp(r->path, x->path, (size_t)(brace - r->path)) != 0)
             continue;
         if (brace != NULL) {
             x->tail = mk_str_of(x->path + (brace - r->path));
@@ -93,13 +101,15 @@ static const mk_http_route *find_route(mk_exchange *x)
     return NULL;
 }
 
-static mk_exchange *open_exchange(mk_http *http, struct MHD_Connection *connection, const char *url, const char *method)
+static mk_exchange *open_exchange(mk_http *http, struct MHD_Connection *connection, const char *url,
+                                  const char *method)
 {
     mk_exchange *x = mk_new(http->alloc, sizeof *x);
     if (x == NULL)
         return NULL;
     memset(x, 0, offsetof(mk_exchange, names)); /* headers are written before they are counted */
-    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     x->http = http;
     x->connection = connection;
     x->client_fd = fd != NULL ? fd->connect_fd : -1;
@@ -213,16 +223,19 @@ static void log_line(mk_exchange *x)
 {
     mk_http *http = x->http;
     char line[800];
-    static const char *const methods[] = {[MK_GET] = "GET", [MK_POST] = "POST", [MK_DELETE] = "DELETE", [MK_OPTIONS] = "OPTIONS"};
+    static const char *const methods[] = {
+        [MK_GET] = "GET", [MK_POST] = "POST", [MK_DELETE] = "DELETE", [MK_OPTIONS] = "OPTIONS"};
     if (http->options.log == NULL)
         return;
     const char *method = x->head ? "HEAD" : x->method != 0 ? methods[x->method] : "?";
-    const int n = snprintf(line, sizeof line, "%s %s %s %u %lld us", x->request_id, method, x->route != NULL ? x->path : "(no route)", x->status,
+    const int n = snprintf(line, sizeof line, "%s %s %s %u %lld us", x->request_id, method,
+                           x->route != NULL ? x->path : "(no route)", x->status,
                            (long long)(mk_http__now() - x->begun_us));
     for (int i = 0; i < n && i < (int)sizeof line; i++) /* a path is the client's text */
         if ((unsigned char)line[i] < 0x20 || (unsigned char)line[i] >= 0x7F)
             line[i] = '?';
-    http->options.log(http->options.log_ctx, (mk_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
+    http->options.log(http->options.log_ctx,
+                      (mk_str){line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1});
 }
 
 static enum MHD_Result put_answer(mk_exchange *x)
@@ -231,9 +244,11 @@ static enum MHD_Result put_answer(mk_exchange *x)
     if (x->stream != NULL)
         response = mk_sse__response(x->stream);
     else if (x->constant.p != NULL)
-        response = MHD_create_response_from_buffer(x->constant.n, (void *)(uintptr_t)x->constant.p, MHD_RESPMEM_PERSISTENT);
+        response = MHD_create_response_from_buffer(x->constant.n, (void *)(uintptr_t)x->constant.p,
+                                                   MHD_RESPMEM_PERSISTENT);
     else
-        response = MHD_create_response_from_buffer(x->out.n, x->out.n != 0 ? x->out.p : (char *)"", MHD_RESPMEM_MUST_COPY);
+        response = MHD_create_response_from_buffer(x->out.n, x->out.n != 0 ? x->out.p : (char *)"",
+                                                   MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return MHD_NO;
     if (x->type != NULL)
@@ -246,7 +261,8 @@ static enum MHD_Result put_answer(mk_exchange *x)
         mk_sse__attach(x->stream, x->connection);
     const enum MHD_Result result = MHD_queue_response(x->connection, x->status, response);
     MHD_destroy_response(response);
-    mk_metrics_http(&x->http->metrics, x->route != NULL ? (size_t)(x->route - mk_http_routes) : mk_http_route_count, x->status);
+    mk_metrics_http(&x->http->metrics,
+                    x->route != NULL ? (size_t)(x->route - mk_http_routes) : mk_http_route_count, x->status);
     log_line(x);
     return result;
 }
@@ -279,8 +295,9 @@ static void take_body(mk_exchange *x, const char *data, size_t n)
 }
 
 /* Called at the head, with each piece of the body, at its end, and after a worker answered. */
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-                                  const char *data, size_t *size, void **slot)
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **slot)
 {
     mk_http *http = cls;
     mk_exchange *x = *slot;
@@ -291,7 +308,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         if (x == NULL)
             return MHD_NO;
         x->refused = !mk_http__admit(x);
-        /* What is refused by its head is answered before its body comes, and the connection is closed then. */
+        /* What is refused by its head is answered before its body comes, and the connection is closed
+         * then. */
         return x->refused ? put_answer(x) : MHD_YES;
     }
     if (*size != 0) {
@@ -315,7 +333,8 @@ void mk_http__tell_gone(mk_exchange *x)
         x->on_gone(x);
 }
 
-static void on_completed(void *cls, struct MHD_Connection *connection, void **slot, enum MHD_RequestTerminationCode why)
+static void on_completed(void *cls, struct MHD_Connection *connection, void **slot,
+                         enum MHD_RequestTerminationCode why)
 {
     mk_http *http = cls;
     mk_exchange *x = *slot;
@@ -337,15 +356,21 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 
 static mk_code no_listening(const mk_http_options *o, mk_err *err)
 {
-    mk_fail(err, MK_E_STATE, "cannot listen at %s port %u: %s", o->bind, o->port, strerror(errno));
-    mk_err_hint(err, errno == EADDRINUSE ? "another program listens there: take another --port, or 0 for a free one" : "choose another --bind or --port");
+    char why[128];
+    mk_fail(err, MK_E_STATE, "cannot listen at %s port %u: %s", o->bind, o->port,
+            strerror_r(errno, why, sizeof why));
+    mk_err_hint(err, errno == EADDRINUSE
+                         ? "another program listens there: take another --port, or 0 for a free one"
+                         : "choose another --bind or --port");
     return MK_E_STATE;
 }
 
 static mk_code start_daemon(mk_http *http, mk_err *err)
 {
     const mk_http_options *o = &http->options;
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
     struct addrinfo *address;
     char port[8];
     snprintf(port, sizeof port, "%u", o->port);
@@ -358,12 +383,13 @@ static mk_code start_daemon(mk_http *http, mk_err *err)
     if (address->ai_family == AF_INET6)
         flags |= MHD_USE_IPv6;
     errno = 0;
-    http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_THREAD_POOL_SIZE,
-                                    o->threads, MHD_OPTION_CONNECTION_LIMIT, o->connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-                                    o->per_client_max, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX,
-                                    MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
-                                    mk_http__on_connection, http, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                    MHD_OPTION_LISTEN_BACKLOG_SIZE, 512, MHD_OPTION_END);
+    http->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR, address->ai_addr,
+        MHD_OPTION_THREAD_POOL_SIZE, o->threads, MHD_OPTION_CONNECTION_LIMIT, o->connections_max,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->per_client_max, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+        MHD_OPTION_NOTIFY_CONNECTION, mk_http__on_connection, http, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_LISTEN_BACKLOG_SIZE, 512, MHD_OPTION_END);
     freeaddrinfo(address);
     if (http->daemon == NULL)
         return no_listening(o, err);
@@ -377,8 +403,8 @@ static void fill_options(mk_http_options *o)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (o->bind == NULL) o->bind = "127.0.0.1";
     if (o->body_max == 0) o->body_max = BODY_MAX;
-    /* Half of the cores: quick calls run on these threads, and one that waits for a core of the clients' or the
-     * workers' makes all its connections wait; with as many as cores p99 doubled and the rate stayed. */
+    /* Half of the cores: quick calls run on these threads, and one that waits for a core of the clients' or
+     * the workers' makes all its connections wait; with as many as cores p99 doubled and the rate stayed. */
     if (o->threads == 0) o->threads = cores < 4 ? 1 : cores > 8 ? 4 : (unsigned)cores / 2;
     if (o->connections_max == 0) o->connections_max = 1024;
     if (o->per_client_max == 0) o->per_client_max = 256;
@@ -431,7 +457,8 @@ static bool wait_idle(mk_http *http, int64_t us)
     const int64_t until = mk_http__now() + us;
     bool idle = false;
     pthread_mutex_lock(&http->mutex);
-    while (!(idle = http->waiting == 0 && http->running == 0 && http->listeners == 0) && mk_http__now() < until) {
+    while (!(idle = http->waiting == 0 && http->running == 0 && http->listeners == 0) &&
+           mk_http__now() < until) {
         struct timespec ts;
         clock_gettime(CLOCK_REALTIME, &ts);
         ts.tv_nsec += 20000000;
@@ -476,7 +503,8 @@ void mk_http_close(mk_http *http)
         pthread_join(http->workers[i], NULL);
     mk_sse__end_all(http);
     if (http->daemon != NULL) {
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* for the last bytes of answers and streams */
+        nanosleep(&(struct timespec){.tv_nsec = 20000000},
+                  NULL); /* for the last bytes of answers and streams */
         MHD_stop_daemon(http->daemon);
     }
     mk_http__sessions_close(http);

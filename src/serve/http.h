@@ -1,8 +1,9 @@
 /* http.h — the transport over HTTP: the protocol at /mcp, the API below /api, the page at /. Layer: serve.
  *
- * libmicrohttpd reads and writes with a fixed number of threads; what may take long is handed to a fixed number of
- * workers meanwhile, so that slow calls do not hold up quick ones. Every request passes the same checks in the
- * order of the serving spec, section 8. Source: serving spec, 8 to 10, 13, 16; decisions.md 7, 8. */
+ * libmicrohttpd reads and writes with a fixed number of threads; what may take long is handed to a fixed
+ * number of workers meanwhile, so that slow calls do not hold up quick ones. Every request passes the same
+ * checks in the order of the serving spec, section 8. Source: serving spec, 8 to 10, 13, 16; decisions.md
+ * 7, 8. */
 #ifndef MK_SERVE_HTTP_H
 #define MK_SERVE_HTTP_H
 
@@ -36,14 +37,15 @@ typedef struct mk_http_options {
     const mk_alloc *alloc;    /* NULL: mk_alloc_default */
 } mk_http_options;
 
-/* Listens. Errors: MK_E_STATE (the address is in use or not ours), MK_E_INVALID_ARG (no address), MK_E_NOMEM. */
+/* Listens. Errors: MK_E_STATE (the address is in use or not ours), MK_E_INVALID_ARG (no address),
+ * MK_E_NOMEM. */
 MK_CHECK mk_code mk_http_open(const mk_http_options *options, mk_http **out, mk_err *err);
 uint16_t mk_http_port(const mk_http *http);
-/* To be called several times a second by whoever waits: looks for commits, for clients that went away, and for what
- * took too long. */
+/* To be called several times a second by whoever waits: looks for commits, for clients that went away, and
+ * for what took too long. */
 void mk_http_tick(mk_http *http);
-/* Takes no more requests, ends streams and subscriptions, waits a second and a half for what runs, cancels the
- * rest, and frees all. NULL is fine. The mk_mcp must be closed after that. */
+/* Takes no more requests, ends streams and subscriptions, waits a second and a half for what runs, cancels
+ * the rest, and frees all. NULL is fine. The mk_mcp must be closed after that. */
 void mk_http_close(mk_http *http);
 
 #endif

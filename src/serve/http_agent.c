@@ -1,7 +1,7 @@
 /* http_agent.c — questions, plans, answers and traces over HTTP. See http_internal.h. Layer: serve.
  *
- * A client that accepts a stream of events is told what is done meanwhile; its last event is "result" or "error".
- * Source: serving spec, 13; agent spec, 15.4. */
+ * A client that accepts a stream of events is told what is done meanwhile; its last event is "result" or
+ * "error". Source: serving spec, 13; agent spec, 15.4. */
 #include "serve/http_internal.h"
 
 #include <stdio.h>
@@ -11,11 +11,17 @@
 
 #define JSON "application/json"
 
-typedef mk_code agent_fn(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out, mk_err *err);
+typedef mk_code agent_fn(mk_service *service, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
+                         mk_err *err);
 
 static mk_caller caller_of(mk_exchange *x)
 {
-    return (mk_caller){.arena = &x->arena, .principal = x->principal, .user_only = x->user_only, .cancelled = &x->cancelled, .result_bytes = SIZE_MAX, .ctx = x};
+    return (mk_caller){.arena = &x->arena,
+                       .principal = x->principal,
+                       .user_only = x->user_only,
+                       .cancelled = &x->cancelled,
+                       .result_bytes = SIZE_MAX,
+                       .ctx = x};
 }
 
 static void on_progress(void *ctx, const char *what)
@@ -30,7 +36,8 @@ static void on_progress(void *ctx, const char *what)
 static bool start_events(mk_exchange *x)
 {
     const char *accept = mk_http__header_of(x, "Accept");
-    if (accept == NULL || strcasestr(accept, "text/event-stream") == NULL) /* asked for by name, not by a wildcard */
+    if (accept == NULL ||
+        strcasestr(accept, "text/event-stream") == NULL) /* asked for by name, not by a wildcard */
         return false;
     x->stream = mk_sse_open(x->http);
     if (x->stream == NULL)
@@ -109,9 +116,13 @@ void mk_http__write(mk_exchange *x)
     if (body == NULL)
         return;
     const mk_json *id = body->kind == MK_JSON_OBJECT ? mk_json_get(body, "request_id") : NULL;
-    const mk_writing how = {.request_id = key != NULL ? mk_str_of(key) : id != NULL && id->kind == MK_JSON_STRING ? id->text : (mk_str){NULL, 0},
+    const mk_writing how = {.request_id = key != NULL                                ? mk_str_of(key)
+                                          : id != NULL && id->kind == MK_JSON_STRING ? id->text
+                                                                                     : (mk_str){NULL, 0},
                             .reference = mk_str_of(x->request_id)};
-    const mk_code rc = mk_serve_write(x->http->options.service, &caller, body->kind == MK_JSON_OBJECT ? mk_json_get(body, "ops") : body, &how, &x->out, &err);
+    const mk_code rc =
+        mk_serve_write(x->http->options.service, &caller,
+                       body->kind == MK_JSON_OBJECT ? mk_json_get(body, "ops") : body, &how, &x->out, &err);
     send_result_now(x, rc, &err);
 }
 
@@ -121,7 +132,8 @@ void mk_http__info(mk_exchange *x)
 {
     const mk_caller caller = caller_of(x);
     mk_err err;
-    const mk_code rc = mk_agent_info(x->http->options.service, &caller, x->http->options.version, &x->out, &err);
+    const mk_code rc =
+        mk_agent_info(x->http->options.service, &caller, x->http->options.version, &x->out, &err);
     send_result_now(x, rc, &err);
 }
 

@@ -1,7 +1,7 @@
 /* http_answer.c — answers of the API: JSON, problems, headers. See http_internal.h. Layer: serve.
  *
- * A problem is RFC 9457 with the members of our own error shape beside it, so that both kinds of reader are served.
- * Source: serving spec, 13. */
+ * A problem is RFC 9457 with the members of our own error shape beside it, so that both kinds of reader are
+ * served. Source: serving spec, 13. */
 #include "serve/http_internal.h"
 
 #include <stdarg.h>
@@ -51,7 +51,11 @@ unsigned mk_http__status_of(mk_code code)
     case MK_OK: return 200;
     case MK_E_SCHEMA: case MK_E_INVALID_ARG: case MK_E_COST: case MK_E_LIMIT: return 422;
     case MK_E_NOT_FOUND: return 404;
-    case MK_E_STATE: case MK_E_WRITE_CONFLICT: case MK_E_SERIALIZATION: case MK_E_SNAPSHOT_TOO_OLD: case MK_E_ISOLATION: return 409;
+    case MK_E_STATE:
+    case MK_E_WRITE_CONFLICT:
+    case MK_E_SERIALIZATION:
+    case MK_E_SNAPSHOT_TOO_OLD:
+    case MK_E_ISOLATION: return 409;
     case MK_E_MODEL: return 502;
     case MK_E_CANCELLED: return 503;
     default: return 500;
@@ -87,7 +91,9 @@ void mk_http__problem(mk_exchange *x, unsigned status, const mk_err *why)
     mk_buf_clear(out);
     mk_buf_init(&error, x->http->alloc);
     mk_err_json(&error, why);
-    mk_buf_printf(out, "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":", title_of(status), status);
+    mk_buf_printf(out,
+                  "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":", title_of(status),
+                  status);
     mk_canon_string(out, mk_str_of(why->message));
     mk_buf_printf(out, ",\"instance\":\"urn:request:%s\"", x->request_id);
     if (error.n > 2 && error.p[0] == '{') {

@@ -1,7 +1,8 @@
-/* http_api.c — the JSON API: operators, results, commits, and how the server is. See http_internal.h. Layer: serve.
+/* http_api.c — the JSON API: operators, results, commits, and how the server is. See http_internal.h.
+ * Layer: serve.
  *
- * The default form is canonical, with exact 64-bit integers; ?form=wire is what clients whose integers end at 2^53 read.
- * Source: serving spec, 13; agent spec, 15.4. */
+ * The default form is canonical, with exact 64-bit integers; ?form=wire is what clients whose integers end at
+ * 2^53 read. Source: serving spec, 13; agent spec, 15.4. */
 #include "serve/http_internal.h"
 
 #include <stdio.h>
@@ -39,10 +40,12 @@ void mk_http__metrics(mk_exchange *x)
     mk_store *store;
     mk_view *view;
     mk_err err;
-    for (; facts.route_count < mk_http_route_count && facts.route_count < MK_METRIC_ROUTES; facts.route_count++)
+    for (; facts.route_count < mk_http_route_count && facts.route_count < MK_METRIC_ROUTES;
+         facts.route_count++)
         paths[facts.route_count] = mk_http_routes[facts.route_count].path;
     if (http->options.service != NULL && mk_service_store(http->options.service, &store, &err) == MK_OK &&
-        mk_view_at(store, (mk_tt){MK_OPEN_END}, mk_service_mask(http->options.service, x->user_only), &view, &err) == MK_OK) {
+        mk_view_at(store, (mk_tt){MK_OPEN_END}, mk_service_mask(http->options.service, x->user_only), &view,
+                   &err) == MK_OK) {
         mk_view_get_stats(view, &stats);
         mk_view_close(view);
         facts.has_store = true;
@@ -79,7 +82,8 @@ void mk_http__ops(mk_exchange *x)
         put_member(&x->out, "group", ops[i]->group);
         put_member(&x->out, "summary", ops[i]->summary);
         put_member(&x->out, "help", ops[i]->help);
-        mk_buf_printf(&x->out, "\"example\":%s,\"schema\":", ops[i]->example != NULL ? ops[i]->example : "null");
+        mk_buf_printf(&x->out,
+                      "\"example\":%s,\"schema\":", ops[i]->example != NULL ? ops[i]->example : "null");
         if (mk_op_schema_json(&x->out, &x->arena, ops[i], &err) != MK_OK) {
             mk_http__problem(x, 500, &err);
             return;
@@ -114,16 +118,25 @@ static void op_failed(mk_exchange *x, const calling *c, const mk_err *why)
 
 static void keep_result(mk_exchange *x, const mk_call_result *r, int64_t tt)
 {
-    const mk_kept kept = {.kind = MK_STR("result"), .id = mk_str_of(r->digest), .principal = x->principal, .text = mk_buf_view(&r->payload.text),
-                          .op = mk_str_of(r->op->name), .args = mk_buf_view(&r->args_echo), .gaps = mk_buf_view(&r->completeness), .tt = tt};
+    const mk_kept kept = {.kind = MK_STR("result"),
+                          .id = mk_str_of(r->digest),
+                          .principal = x->principal,
+                          .text = mk_buf_view(&r->payload.text),
+                          .op = mk_str_of(r->op->name),
+                          .args = mk_buf_view(&r->args_echo),
+                          .gaps = mk_buf_view(&r->completeness),
+                          .tt = tt};
     mk_keep_put(x->http->options.service->keep, &kept);
 }
 
 static mk_code run_canonical(mk_exchange *x, const calling *c, int64_t deadline, mk_err *err)
 {
     mk_service *service = x->http->options.service;
-    const mk_call_options options = {.mask = mk_service_mask(service, x->user_only), .ceilings = c->ceilings, .time_scale = service->options.time_scale,
-                                     .deadline_us = deadline, .cancelled = &x->cancelled};
+    const mk_call_options options = {.mask = mk_service_mask(service, x->user_only),
+                                     .ceilings = c->ceilings,
+                                     .time_scale = service->options.time_scale,
+                                     .deadline_us = deadline,
+                                     .cancelled = &x->cancelled};
     mk_call_result result;
     mk_view *view = NULL;
     mk_store *store;
@@ -140,7 +153,8 @@ static mk_code run_canonical(mk_exchange *x, const calling *c, int64_t deadline,
         mk_buf_z(&args, "{}");
     MK_TRY(rc, mk_service_store(service, &store, err));
     MK_TRY(rc, mk_view_at(store, (mk_tt){MK_OPEN_END}, mk_service_mask(service, x->user_only), &view, err));
-    MK_TRY(rc, mk_call_run(store, view, mk_str_of(c->op->name), mk_buf_view(&args), &options, &scratch, &result, err));
+    MK_TRY(rc, mk_call_run(store, view, mk_str_of(c->op->name), mk_buf_view(&args), &options, &scratch,
+                           &result, err));
     MK_TRY(rc, mk_call_envelope(&result, true, &x->out, err));
     keep_result(x, &result, mk_view_effective_tt(view).us);
 out:
@@ -153,8 +167,13 @@ out:
 
 static mk_code run_wire(mk_exchange *x, const calling *c, int64_t deadline, mk_err *err)
 {
-    const mk_caller caller = {.arena = &x->arena, .principal = x->principal, .user_only = x->user_only, .cancelled = &x->cancelled, .deadline_us = deadline,
-                              .result_bytes = SIZE_MAX, .ceilings = c->ceilings};
+    const mk_caller caller = {.arena = &x->arena,
+                              .principal = x->principal,
+                              .user_only = x->user_only,
+                              .cancelled = &x->cancelled,
+                              .deadline_us = deadline,
+                              .result_bytes = SIZE_MAX,
+                              .ceilings = c->ceilings};
     char whole[MK_RESULT_URI_MAX];
     return mk_serve_op(x->http->options.service, c->op, &caller, c->args, &x->out, whole, err);
 }
@@ -178,7 +197,9 @@ static void run_call(mk_exchange *x)
 static bool is_quick(mk_exchange *x, const calling *c)
 {
     mk_service *service = x->http->options.service;
-    const mk_call_options options = {.mask = mk_service_mask(service, x->user_only), .explain_only = true, .time_scale = service->options.time_scale};
+    const mk_call_options options = {.mask = mk_service_mask(service, x->user_only),
+                                     .explain_only = true,
+                                     .time_scale = service->options.time_scale};
     mk_call_result result;
     mk_store *store;
     mk_arena scratch;
@@ -190,8 +211,10 @@ static bool is_quick(mk_exchange *x, const calling *c)
     mk_buf_init(&args, service->alloc);
     mk_arena_init(&scratch, service->alloc);
     mk_call_result_init(&result, service->alloc);
-    if (c->args != NULL && mk_canon_tree(&args, &x->arena, c->args, &err) == MK_OK && mk_service_store(service, &store, &err) == MK_OK &&
-        mk_call_run(store, NULL, mk_str_of(c->op->name), mk_buf_view(&args), &options, &scratch, &result, &err) == MK_OK)
+    if (c->args != NULL && mk_canon_tree(&args, &x->arena, c->args, &err) == MK_OK &&
+        mk_service_store(service, &store, &err) == MK_OK &&
+        mk_call_run(store, NULL, mk_str_of(c->op->name), mk_buf_view(&args), &options, &scratch, &result,
+                    &err) == MK_OK)
         quick = result.cost.time_est_ms <= QUICK_MS;
     mk_call_result_free(&result);
     mk_arena_free(&scratch);
@@ -217,7 +240,10 @@ static void begin_call(mk_exchange *x, mk_str name, const mk_json *args, const m
         mk_http__refuse(x, 500, MK_E_NOMEM, "out of memory");
         return;
     }
-    *c = (calling){.op = mk_operator_find(name), .args = args, .wire = form != NULL && strcmp(form, "wire") == 0, .as_200 = as_200};
+    *c = (calling){.op = mk_operator_find(name),
+                   .args = args,
+                   .wire = form != NULL && strcmp(form, "wire") == 0,
+                   .as_200 = as_200};
     x->ctx = c;
     c->ceilings = x->http->options.service->options.ceilings;
     lower(&c->ceilings.rows_scanned_est, mk_ceilings_default.rows_scanned_est, ceilings, "rows_scanned_est");
@@ -229,9 +255,11 @@ static void begin_call(mk_exchange *x, mk_str name, const mk_json *args, const m
     }
     if (c->op == NULL) {
         const mk_operator *near = mk_operator_near(name);
-        mk_fail(&err, as_200 ? MK_E_INVALID_ARG : MK_E_NOT_FOUND, "there is no operator \"%.*s\"", (int)(name.n > 60 ? 60 : name.n), name.p);
+        mk_fail(&err, as_200 ? MK_E_INVALID_ARG : MK_E_NOT_FOUND, "there is no operator \"%.*s\"",
+                (int)(name.n > 60 ? 60 : name.n), name.p);
         mk_err_path(&err, "op");
-        mk_err_hint(&err, "%s%s%sGET /api/ops lists them", near ? "did you mean " : "", near ? near->name : "", near ? "? " : "");
+        mk_err_hint(&err, "%s%s%sGET /api/ops lists them", near ? "did you mean " : "",
+                    near ? near->name : "", near ? "? " : "");
         op_failed(x, c, &err);
     } else if (is_quick(x, c)) {
         run_call(x);
@@ -274,7 +302,8 @@ void mk_http__result(mk_exchange *x)
     mk_kept kept;
     mk_err err;
     const char *known = mk_http__header_of(x, "If-None-Match");
-    if (mk_keep_get(x->http->options.service->keep, MK_STR("result"), x->tail, x->principal, &x->arena, &kept, &err) != MK_OK) {
+    if (mk_keep_get(x->http->options.service->keep, MK_STR("result"), x->tail, x->principal, &x->arena, &kept,
+                    &err) != MK_OK) {
         mk_fail(&err, MK_E_NOT_FOUND, "no result of this digest is kept");
         mk_err_hint(&err, "repeat the call that gave it");
         mk_http__problem(x, 404, &err);

@@ -1,7 +1,8 @@
-/* http_guard.c — the checks that every request passes, in the order of the spec. See http_internal.h. Layer: serve.
+/* http_guard.c — the checks that every request passes, in the order of the spec. See http_internal.h.
+ * Layer: serve.
  *
- * Host and Origin are what stands between a page somewhere on the web and a server on this machine, so they come first.
- * Source: serving spec, 8, 9, 16. */
+ * Host and Origin are what stands between a page somewhere on the web and a server on this machine, so they
+ * come first. Source: serving spec, 8, 9, 16. */
 #include "serve/http_internal.h"
 
 #include <stdio.h>
@@ -47,7 +48,9 @@ bool mk_http__host_allowed(const mk_http *http, const char *host)
 
 bool mk_http__origin_allowed(const mk_http *http, const char *origin)
 {
-    const char *rest = strncmp(origin, "http://", 7) == 0 ? origin + 7 : strncmp(origin, "https://", 8) == 0 ? origin + 8 : NULL;
+    const char *rest = strncmp(origin, "http://", 7) == 0    ? origin + 7
+                       : strncmp(origin, "https://", 8) == 0 ? origin + 8
+                                                             : NULL;
     return rest != NULL && strpbrk(rest, "/?#@ ") == NULL && mk_http__host_allowed(http, rest);
 }
 
@@ -56,10 +59,13 @@ bool mk_http__origin_allowed(const mk_http *http, const char *origin)
 /* What proxies and servers may read differently is not read at all. */
 static bool framing_ok(mk_exchange *x)
 {
-    const bool both = mk_http__header_of(x, "Transfer-Encoding") != NULL && mk_http__header_of(x, "Content-Length") != NULL;
-    const char *why = x->path[0] != '/' ? "the request target must be a path" : mk_http__header_times(x, "Host") != 1 ? "one Host header is needed"
-                      : both ? "Content-Length beside Transfer-Encoding" : mk_http__header_times(x, "Content-Length") > 1 ? "two Content-Length headers"
-                      : NULL;
+    const bool both =
+        mk_http__header_of(x, "Transfer-Encoding") != NULL && mk_http__header_of(x, "Content-Length") != NULL;
+    const char *why = x->path[0] != '/'                       ? "the request target must be a path"
+                      : mk_http__header_times(x, "Host") != 1 ? "one Host header is needed"
+                      : both                                  ? "Content-Length beside Transfer-Encoding"
+                      : mk_http__header_times(x, "Content-Length") > 1 ? "two Content-Length headers"
+                                                                       : NULL;
     if (why == NULL)
         return true;
     mk_http__header(x, "Connection", "close");
@@ -77,7 +83,8 @@ static bool host_ok(mk_exchange *x)
         mk_http__problem(x, 403, &err);
         return false;
     }
-    if (mk_http__header_times(x, "Origin") > 1 || (origin != NULL && !mk_http__origin_allowed(x->http, origin))) {
+    if (mk_http__header_times(x, "Origin") > 1 ||
+        (origin != NULL && !mk_http__origin_allowed(x->http, origin))) {
         mk_http__refuse(x, 403, MK_E_INVALID_ARG, "requests from pages of this origin are not served");
         return false;
     }
@@ -86,7 +93,8 @@ static bool host_ok(mk_exchange *x)
 
 static void put_allow(mk_exchange *x, unsigned methods)
 {
-    mk_http__header(x, "Allow", "%s%s%s%s", methods & MK_GET ? "GET, HEAD" : "", methods & MK_POST ? (methods & MK_GET ? ", POST" : "POST") : "",
+    mk_http__header(x, "Allow", "%s%s%s%s", methods & MK_GET ? "GET, HEAD" : "",
+                    methods & MK_POST ? (methods & MK_GET ? ", POST" : "POST") : "",
                     methods & MK_DELETE ? ", DELETE" : "", methods & MK_OPTIONS ? ", OPTIONS" : "");
 }
 
@@ -97,7 +105,8 @@ void mk_http__cors(mk_exchange *x)
         return;
     mk_http__header(x, "Access-Control-Allow-Origin", "%s", origin); /* it was let in */
     mk_http__header(x, "Vary", "Origin");
-    mk_http__header(x, "Access-Control-Expose-Headers", "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, X-Request-Id, ETag");
+    mk_http__header(x, "Access-Control-Expose-Headers",
+                    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, X-Request-Id, ETag");
 }
 
 static void preflight(mk_exchange *x)
@@ -106,7 +115,8 @@ static void preflight(mk_exchange *x)
     put_allow(x, x->route->methods | MK_OPTIONS);
     mk_http__header(x, "Access-Control-Allow-Methods", "GET, POST, DELETE");
     mk_http__header(x, "Access-Control-Allow-Headers",
-                    "Authorization, Content-Type, Accept, Last-Event-ID, X-Request-Id, Idempotency-Key, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name");
+                    "Authorization, Content-Type, Accept, Last-Event-ID, X-Request-Id, Idempotency-Key, "
+                    "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name");
     mk_http__header(x, "Access-Control-Max-Age", "600");
     mk_http__send(x, 204, NULL);
 }
@@ -146,7 +156,8 @@ static bool token_ok(mk_exchange *x)
     x->user_only = true;
     if (x->route->open)
         return true;
-    const bool bearer = given != NULL && strncasecmp(given, "Bearer ", 7) == 0 && mk_http__header_times(x, "Authorization") == 1;
+    const bool bearer = given != NULL && strncasecmp(given, "Bearer ", 7) == 0 &&
+                        mk_http__header_times(x, "Authorization") == 1;
     const mk_token_entry *entry = bearer ? mk_tokens_find(tokens, mk_str_of(given + 7)) : NULL;
     if (entry != NULL) {
         x->principal = entry->principal;
@@ -155,13 +166,15 @@ static bool token_ok(mk_exchange *x)
         return true;
     }
     mk_http__header(x, "WWW-Authenticate", "Bearer realm=\"merkhet\"");
-    mk_http__refuse(x, 401, MK_E_INVALID_ARG, given == NULL ? "a bearer token is needed" : "this bearer token is not known");
+    mk_http__refuse(x, 401, MK_E_INVALID_ARG,
+                    given == NULL ? "a bearer token is needed" : "this bearer token is not known");
     return false;
 }
 
 void mk_http__needs_write(mk_exchange *x)
 {
-    mk_http__header(x, "WWW-Authenticate", "Bearer realm=\"merkhet\", error=\"insufficient_scope\", scope=\"merkhet:write\"");
+    mk_http__header(x, "WWW-Authenticate",
+                    "Bearer realm=\"merkhet\", error=\"insufficient_scope\", scope=\"merkhet:write\"");
     mk_http__refuse(x, 403, MK_E_INVALID_ARG, "this token may not write");
 }
 
@@ -184,7 +197,8 @@ static bool admits(const char *accept, const char *type, size_t major)
 
 static bool body_type_ok(mk_exchange *x)
 {
-    const char *type = mk_http__header_of(x, "Content-Type"), *length = mk_http__header_of(x, "Content-Length");
+    const char *type = mk_http__header_of(x, "Content-Type"),
+               *length = mk_http__header_of(x, "Content-Length");
     const size_t n = type != NULL ? strcspn(type, "; \t") : 0;
     if (x->method != MK_POST)
         return true;
@@ -210,7 +224,8 @@ static bool accept_ok(mk_exchange *x)
 {
     const char *accept = mk_http__header_of(x, "Accept");
     const bool mcp = x->route->run == mk_http__mcp;
-    if (!mcp || accept == NULL || admits(accept, "application/json", 12) || admits(accept, "text/event-stream", 5))
+    if (!mcp || accept == NULL || admits(accept, "application/json", 12) ||
+        admits(accept, "text/event-stream", 5))
         return true;
     mk_http__refuse(x, 406, MK_E_INVALID_ARG, "Accept must admit application/json or text/event-stream");
     return false;

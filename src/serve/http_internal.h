@@ -1,7 +1,7 @@
 /* http_internal.h — what the files of the HTTP transport share. Layer: serve, internal.
  *
- * An exchange is one request and its answer. It belongs to the connection and to whoever works on it: each holds a
- * reference, since a client may go away while a worker computes. */
+ * An exchange is one request and its answer. It belongs to the connection and to whoever works on it: each
+ * holds a reference, since a client may go away while a worker computes. */
 #ifndef MK_SERVE_HTTP_INTERNAL_H
 #define MK_SERVE_HTTP_INTERNAL_H
 
@@ -83,7 +83,8 @@ struct mk_exchange {
     void (*on_gone)(mk_exchange *x); /* called once when the client went away; may be NULL */
     atomic_bool told_gone;
     void *ctx; /* of the handler */
-    char names[MK_HTTP_HEADERS_MAX][40], values[MK_HTTP_HEADERS_MAX][MK_HTTP_HEADER_VALUE]; /* not zeroed: `header_count` are there */
+    char names[MK_HTTP_HEADERS_MAX][40],
+        values[MK_HTTP_HEADERS_MAX][MK_HTTP_HEADER_VALUE]; /* not zeroed: `header_count` are there */
 };
 
 /* ---- the server ---- */
@@ -127,8 +128,10 @@ void mk_http__answered(mk_exchange *x);
 /* ---- watching (http_watch.c) ---- */
 
 /* Called once when a connection begins and once when it ends. */
-void mk_http__on_connection(void *cls, struct MHD_Connection *connection, void **slot, enum MHD_ConnectionNotificationCode what);
-/* Whatever the client is to send must be there within so long, or the connection ends; 0: nothing is awaited. */
+void mk_http__on_connection(void *cls, struct MHD_Connection *connection, void **slot,
+                            enum MHD_ConnectionNotificationCode what);
+/* Whatever the client is to send must be there within so long, or the connection ends; 0: nothing is
+ * awaited. */
 void mk_http__connection_due(struct MHD_Connection *connection, int64_t us);
 /* Calls x->on_gone, once. */
 void mk_http__tell_gone(mk_exchange *x);
@@ -191,16 +194,18 @@ void mk_sse__end_all(mk_http *http);
 /* ---- /mcp (http_mcp.c, http_session.c) ---- */
 
 mk_http_handler mk_http__mcp;
-/* A header's value without blanks around it; one written as =?base64?...?= is decoded. False: it is malformed. */
+/* A header's value without blanks around it; one written as =?base64?...?= is decoded. False: it is
+ * malformed. */
 bool mk_http_header_value(const char *text, mk_arena *arena, mk_str *out);
 void mk_http__sessions_tick(mk_http *http, int64_t now);
 void mk_http__sessions_close(mk_http *http);
 
 /* ---- /api ---- */
 
-mk_http_handler mk_http__health, mk_http__ready, mk_http__metrics, mk_http__ops, mk_http__op, mk_http__op_named, mk_http__result,
-    mk_http__events, mk_http__openapi, mk_http__ask, mk_http__explain, mk_http__plan_check, mk_http__plan_run, mk_http__verify,
-    mk_http__info, mk_http__traces, mk_http__trace, mk_http__write, mk_http__page;
+mk_http_handler mk_http__health, mk_http__ready, mk_http__metrics, mk_http__ops, mk_http__op,
+    mk_http__op_named, mk_http__result, mk_http__events, mk_http__openapi, mk_http__ask, mk_http__explain,
+    mk_http__plan_check, mk_http__plan_run, mk_http__verify, mk_http__info, mk_http__traces, mk_http__trace,
+    mk_http__write, mk_http__page;
 /* Whether a path is one of the page's files. */
 bool mk_http__is_page(const char *path);
 void mk_http__put_openapi(mk_http *http, mk_arena *arena, mk_buf *out);

@@ -1,7 +1,8 @@
-/* http_mcp.c — the endpoint of the protocol: sessions, streams, and requests that stand alone. Layer: serve.
+/* http_mcp.c — the endpoint of the protocol: sessions, streams, and requests that stand alone.
+ * Layer: serve.
  *
- * An answer is plain JSON until the call says something on its way; then it becomes a stream of events that ends with the
- * answer. Source: serving spec, 1.1, 4, 5, 8. */
+ * An answer is plain JSON until the call says something on its way; then it becomes a stream of events that
+ * ends with the answer. Source: serving spec, 1.1, 4, 5, 8. */
 #include "serve/http_session.h"
 
 #include <stdio.h>
@@ -46,7 +47,12 @@ static void rpc_error(mk_exchange *x, unsigned status, const mk_mcp_message *m, 
 
 static int base64_of(char c)
 {
-    return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
 }
 
 bool mk_http_header_value(const char *text, mk_arena *arena, mk_str *out)
@@ -89,12 +95,14 @@ static bool header_is(mk_exchange *x, const char *name, mk_str wanted)
 {
     const char *given = mk_http__header_of(x, name);
     mk_str value;
-    return given != NULL && mk_http__header_times(x, name) == 1 && mk_http_header_value(given, &x->arena, &value) && mk_str_eq(value, wanted);
+    return given != NULL && mk_http__header_times(x, name) == 1 &&
+           mk_http_header_value(given, &x->arena, &value) && mk_str_eq(value, wanted);
 }
 
 static mk_str text_param(const mk_mcp_message *m, const char *name)
 {
-    const mk_json *value = m->params != NULL && m->params->kind == MK_JSON_OBJECT ? mk_json_get(m->params, name) : NULL;
+    const mk_json *value =
+        m->params != NULL && m->params->kind == MK_JSON_OBJECT ? mk_json_get(m->params, name) : NULL;
     return value != NULL && value->kind == MK_JSON_STRING ? value->text : (mk_str){NULL, 0};
 }
 
@@ -110,7 +118,8 @@ static const mk_tool *find_tool(const mk_http *http, mk_str name)
 /* Whether a message calls a tool that writes. */
 static bool calls_writer(const mk_http *http, const mk_mcp_message *m)
 {
-    const mk_tool *tool = mk_str_eq(m->method, MK_STR("tools/call")) ? find_tool(http, text_param(m, "name")) : NULL;
+    const mk_tool *tool =
+        mk_str_eq(m->method, MK_STR("tools/call")) ? find_tool(http, text_param(m, "name")) : NULL;
     return tool != NULL && tool->writes;
 }
 
@@ -120,8 +129,9 @@ static bool batch_calls_writer(mk_exchange *x, const mk_mcp_message *m)
     for (size_t i = 0; i < m->tree->n; i++) {
         const mk_json *entry = &m->tree->items[i];
         const mk_json *method = entry->kind == MK_JSON_OBJECT ? mk_json_get(entry, "method") : NULL;
-        const mk_mcp_message one = {.method = method != NULL && method->kind == MK_JSON_STRING ? method->text : (mk_str){NULL, 0},
-                                    .params = method != NULL ? mk_json_get(entry, "params") : NULL};
+        const mk_mcp_message one = {
+            .method = method != NULL && method->kind == MK_JSON_STRING ? method->text : (mk_str){NULL, 0},
+            .params = method != NULL ? mk_json_get(entry, "params") : NULL};
         if (calls_writer(x->http, &one))
             return true;
     }
@@ -131,7 +141,8 @@ static bool batch_calls_writer(mk_exchange *x, const mk_mcp_message *m)
 /* Too little scope is refused before anything runs. False: the answer stands. Source: serving spec, 9. */
 static bool scope_ok(mk_exchange *x, const mk_mcp_message *m)
 {
-    if ((x->scopes & MK_SCOPE_WRITE) != 0 || !(m->kind == MK_MESSAGE_BATCH ? batch_calls_writer(x, m) : calls_writer(x->http, m)))
+    if ((x->scopes & MK_SCOPE_WRITE) != 0 ||
+        !(m->kind == MK_MESSAGE_BATCH ? batch_calls_writer(x, m) : calls_writer(x->http, m)))
         return true;
     mk_http__needs_write(x);
     return false;
@@ -154,7 +165,8 @@ static mk_str scalar_text(const mk_json *value, mk_arena *arena)
 /* Arguments that the tool marks with x-mcp-header stand in a header as well, both or neither. */
 static bool marked_ok(mk_exchange *x, const mk_mcp_message *m)
 {
-    const mk_tool *tool = mk_str_eq(m->method, MK_STR("tools/call")) ? find_tool(x->http, text_param(m, "name")) : NULL;
+    const mk_tool *tool =
+        mk_str_eq(m->method, MK_STR("tools/call")) ? find_tool(x->http, text_param(m, "name")) : NULL;
     const mk_json *arguments = tool != NULL && m->params != NULL ? mk_json_get(m->params, "arguments") : NULL;
     mk_json *entry;
     mk_buf text;
@@ -164,28 +176,35 @@ static bool marked_ok(mk_exchange *x, const mk_mcp_message *m)
     mk_buf_init(&text, x->http->alloc);
     tool->entry(tool, &text);
     mk_buf_c(&text, '\0');
-    if (!text.failed && strstr(text.p, "x-mcp-header") != NULL && mk_json_parse(&x->arena, (mk_str){text.p, text.n - 1}, NULL, &entry, NULL) == MK_OK) {
-        const mk_json *schema = mk_json_get(entry, "inputSchema"), *properties = schema != NULL ? mk_json_get(schema, "properties") : NULL;
+    if (!text.failed && strstr(text.p, "x-mcp-header") != NULL &&
+        mk_json_parse(&x->arena, (mk_str){text.p, text.n - 1}, NULL, &entry, NULL) == MK_OK) {
+        const mk_json *schema = mk_json_get(entry, "inputSchema"),
+                      *properties = schema != NULL ? mk_json_get(schema, "properties") : NULL;
         for (size_t i = 0; properties != NULL && i < properties->n && ok; i++) {
             const mk_json *name = mk_json_get(&properties->members[i].value, "x-mcp-header");
             char header[120];
             if (name == NULL || name->kind != MK_JSON_STRING)
                 continue;
-            snprintf(header, sizeof header, "Mcp-Param-%.*s", (int)(name->text.n > 80 ? 80 : name->text.n), name->text.p);
-            const mk_json *value = arguments != NULL && arguments->kind == MK_JSON_OBJECT ? mk_json_get_n(arguments, properties->members[i].key) : NULL;
+            snprintf(header, sizeof header, "Mcp-Param-%.*s", (int)(name->text.n > 80 ? 80 : name->text.n),
+                     name->text.p);
+            const mk_json *value = arguments != NULL && arguments->kind == MK_JSON_OBJECT
+                                       ? mk_json_get_n(arguments, properties->members[i].key)
+                                       : NULL;
             const bool given = value != NULL && value->kind != MK_JSON_NULL;
-            ok = given ? header_is(x, header, scalar_text(value, &x->arena)) : mk_http__header_of(x, header) == NULL;
+            ok = given ? header_is(x, header, scalar_text(value, &x->arena))
+                       : mk_http__header_of(x, header) == NULL;
         }
     }
     mk_buf_free(&text);
     return ok;
 }
 
-/* What the head says must be what the body says, so that whoever routes by the head is not deceived. The method's header
- * belongs to requests: the official client sends notifications without one. */
+/* What the head says must be what the body says, so that whoever routes by the head is not deceived. The
+ * method's header belongs to requests: the official client sends notifications without one. */
 static bool modern_headers_ok(mk_exchange *x, const mk_mcp_message *m)
 {
-    const bool by_name = mk_str_eq(m->method, MK_STR("tools/call")) || mk_str_eq(m->method, MK_STR("prompts/get"));
+    const bool by_name =
+        mk_str_eq(m->method, MK_STR("tools/call")) || mk_str_eq(m->method, MK_STR("prompts/get"));
     const bool by_uri = mk_str_eq(m->method, MK_STR("resources/read"));
     const mk_str name = text_param(m, by_uri ? "uri" : "name");
     const char *wrong = NULL;
@@ -254,7 +273,8 @@ static void posting_let_go(mk_stream *self)
 
 static void count_message(posting *p, mk_str answer)
 {
-    const bool failed = answer.n > 30 && memmem(answer.p, answer.n < 120 ? answer.n : 120, "\"error\":{\"code\"", 15) != NULL;
+    const bool failed =
+        answer.n > 30 && memmem(answer.p, answer.n < 120 ? answer.n : 120, "\"error\":{\"code\"", 15) != NULL;
     mk_metrics_mcp(&p->x->http->metrics, p->message.method, p->message.claims, !failed);
 }
 
@@ -303,10 +323,13 @@ static void cancel_request(posting *p)
     mk_arena_init(&arena, x->http->alloc);
     mk_buf_init(&text, x->http->alloc);
     mk_buf_init(&out, x->http->alloc);
-    mk_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%.*s}}", MK_STR_ARG(p->message.id));
+    mk_buf_printf(
+        &text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%.*s}}",
+        MK_STR_ARG(p->message.id));
     if (!text.failed) {
         mk_mcp_read(mk_buf_view(&text), &arena, &cancel);
-        if (mk_mcp_handle(x->http->options.mcp, p->mcp, &cancel, &p->stream, &arena, &out, &status, &err) != MK_OK)
+        if (mk_mcp_handle(x->http->options.mcp, p->mcp, &cancel, &p->stream, &arena, &out, &status, &err) !=
+            MK_OK)
             atomic_store(&x->cancelled, true);
     }
     mk_buf_free(&out);
@@ -338,7 +361,8 @@ static void handle(mk_exchange *x)
     mk_err err;
     int status = 200;
     mk_buf_init(&out, x->http->alloc);
-    if (mk_mcp_handle(x->http->options.mcp, p->mcp, &p->message, &p->stream, &x->arena, &out, &status, &err) != MK_OK) {
+    if (mk_mcp_handle(x->http->options.mcp, p->mcp, &p->message, &p->stream, &x->arena, &out, &status,
+                      &err) != MK_OK) {
         mk_buf_clear(&out);
         status = 500;
         mk_mcp_error(&out, p->message.id, RPC_INTERNAL, "out of memory", NULL);
@@ -397,7 +421,8 @@ static bool start_listening(mk_exchange *x)
 
 static mk_code open_own(posting *p, bool assumed, mk_err *err)
 {
-    const mk_code rc = mk_mcp_session_open(p->x->http->options.mcp, NULL, assumed, p->x->principal, &p->mcp, err);
+    const mk_code rc =
+        mk_mcp_session_open(p->x->http->options.mcp, NULL, assumed, p->x->principal, &p->mcp, err);
     p->own = rc == MK_OK;
     if (p->own && p->x->user_only)
         mk_mcp_session_set_user_only(p->mcp);
@@ -408,11 +433,14 @@ static mk_code open_own(posting *p, bool assumed, mk_err *err)
 static bool find_session(posting *p)
 {
     mk_exchange *x = p->x;
-    const char *id = mk_http__header_of(x, "Mcp-Session-Id"), *version = mk_http__header_of(x, "MCP-Protocol-Version");
-    const bool begins = p->message.kind == MK_MESSAGE_REQUEST && mk_str_eq(p->message.method, MK_STR("initialize"));
+    const char *id = mk_http__header_of(x, "Mcp-Session-Id"),
+               *version = mk_http__header_of(x, "MCP-Protocol-Version");
+    const bool begins =
+        p->message.kind == MK_MESSAGE_REQUEST && mk_str_eq(p->message.method, MK_STR("initialize"));
     mk_err err;
     if (version != NULL && strcmp(version, MODERN) == 0) {
-        rpc_error(x, 400, &p->message, RPC_PARAMS, "a request of this revision describes itself in params._meta");
+        rpc_error(x, 400, &p->message, RPC_PARAMS,
+                  "a request of this revision describes itself in params._meta");
         return false;
     }
     if (version != NULL && !begins && !mk_mcp_is_revision(version)) {
@@ -434,12 +462,15 @@ static bool find_session(posting *p)
         return false;
     }
     if (id == NULL) {
-        rpc_error(x, 400, &p->message, RPC_INVALID, "Mcp-Session-Id is missing: begin with initialize, or describe the request in params._meta");
+        rpc_error(
+            x, 400, &p->message, RPC_INVALID,
+            "Mcp-Session-Id is missing: begin with initialize, or describe the request in params._meta");
         return false;
     }
     p->session = mk_http__session_find(x->http, id, x->principal, x->user_only);
     if (p->session == NULL) {
-        rpc_error(x, 404, &p->message, RPC_INVALID, "there is no such session, or it has ended: begin again with initialize");
+        rpc_error(x, 404, &p->message, RPC_INVALID,
+                  "there is no such session, or it has ended: begin again with initialize");
         return false;
     }
     p->mcp = p->session->mcp;
@@ -478,7 +509,8 @@ static void post(mk_exchange *x)
         close_posting(p);
         return;
     }
-    if (p->message.kind == MK_MESSAGE_BAD && !p->message.claims && mk_http__header_of(x, "Mcp-Session-Id") == NULL) {
+    if (p->message.kind == MK_MESSAGE_BAD && !p->message.claims &&
+        mk_http__header_of(x, "Mcp-Session-Id") == NULL) {
         handle(x); /* what is no message needs no session to be told so */
         return;
     }
@@ -567,7 +599,8 @@ static void not_here(mk_exchange *x)
 static mk_http_session *named_session(mk_exchange *x)
 {
     const char *id = mk_http__header_of(x, "Mcp-Session-Id");
-    mk_http_session *session = id != NULL ? mk_http__session_find(x->http, id, x->principal, x->user_only) : NULL;
+    mk_http_session *session =
+        id != NULL ? mk_http__session_find(x->http, id, x->principal, x->user_only) : NULL;
     if (session != NULL)
         return session;
     if (id == NULL)

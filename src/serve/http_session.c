@@ -302,7 +302,8 @@ static bool end_oldest(mk_http *http, int64_t before)
     return true;
 }
 
-mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, mk_http_session **out, mk_err *err)
+mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, mk_http_session **out,
+                              mk_err *err)
 {
     mk_http_session *s;
     mk_code rc;
@@ -323,7 +324,8 @@ mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, m
     s->users = 1;
     pthread_mutex_init(&s->mutex, NULL);
     mk_buf_init(&s->pending, http->alloc);
-    snprintf(s->id, sizeof s->id, "%016llx%016llx", (unsigned long long)mk_entropy64(), (unsigned long long)mk_entropy64());
+    snprintf(s->id, sizeof s->id, "%016llx%016llx", (unsigned long long)mk_entropy64(),
+             (unsigned long long)mk_entropy64());
     rc = mk_mcp_session_open(http->options.mcp, &s->general, false, principal, &s->mcp, err);
     if (rc != MK_OK) {
         s->mcp = NULL;
@@ -347,7 +349,8 @@ mk_http_session *mk_http__session_find(mk_http *http, const char *id, mk_str pri
     mk_http_session *found = NULL;
     pthread_mutex_lock(&http->mutex);
     for (mk_http_session *s = http->sessions; s != NULL && found == NULL; s = s->next)
-        if (strcmp(s->id, id) == 0 && mk_str_eq(mk_mcp_session_principal(s->mcp), principal) && mk_mcp_session_is_user_only(s->mcp) == user_only)
+        if (strcmp(s->id, id) == 0 && mk_str_eq(mk_mcp_session_principal(s->mcp), principal) &&
+            mk_mcp_session_is_user_only(s->mcp) == user_only)
             found = s;
     if (found != NULL)
         found->users++;

@@ -1,7 +1,8 @@
-/* http_session.h — sessions of the protocol over HTTP, and the streams that outlive their connections. Layer: serve, internal.
+/* http_session.h — sessions of the protocol over HTTP, and the streams that outlive their connections.
+ * Layer: serve, internal.
  *
- * A channel numbers what is sent on one stream and keeps the last of it, so that a client whose connection broke comes back
- * with the number it saw last. Source: serving spec, 8. */
+ * A channel numbers what is sent on one stream and keeps the last of it, so that a client whose connection
+ * broke comes back with the number it saw last. Source: serving spec, 8. */
 #ifndef MK_SERVE_HTTP_SESSION_H
 #define MK_SERVE_HTTP_SESSION_H
 
@@ -19,7 +20,8 @@ typedef struct mk_channel mk_channel;
 MK_CHECK mk_code mk_channel_open(mk_http *http, mk_http_session *session, mk_channel **out, mk_err *err);
 void mk_channel_hold(mk_channel *channel);
 void mk_channel_release(mk_channel *channel);
-/* Goes on over this connection, beginning with what came after number `since`. The channel holds a reference. */
+/* Goes on over this connection, beginning with what came after number `since`. The channel holds a
+ * reference. */
 void mk_channel_attach(mk_channel *channel, mk_sse *sse, uint64_t since);
 void mk_channel_send(mk_channel *channel, mk_str message);
 void mk_channel_let_go(mk_channel *channel); /* closes the connection and says when to come back */
@@ -44,8 +46,10 @@ struct mk_http_session {
     size_t pending_count;
 };
 
-/* A new one, held. `user_only`: as of an exchange. Errors: MK_E_NOMEM. The oldest idle one leaves when there are too many. */
-MK_CHECK mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, mk_http_session **out, mk_err *err);
+/* A new one, held. `user_only`: as of an exchange. Errors: MK_E_NOMEM. The oldest idle one leaves when there
+ * are too many. */
+MK_CHECK mk_code mk_http__session_open(mk_http *http, mk_str principal, bool user_only, mk_http_session **out,
+                                       mk_err *err);
 /* Held; NULL: there is none of that id, or it is another's, or was begun by who may see more or less. */
 mk_http_session *mk_http__session_find(mk_http *http, const char *id, mk_str principal, bool user_only);
 void mk_http__session_release(mk_http_session *session);

@@ -1,7 +1,9 @@
-/* http_watch.c — what nobody else would notice: clients that went away or dawdle, and commits. See http_internal.h. Layer: serve.
+/* http_watch.c — what nobody else would notice: clients that went away or dawdle, and commits. See
+ * http_internal.h. Layer: serve.
  *
- * The library's own limit is on silence, so a client that sends a byte now and then would be waited for without end. Each connection
- * has a time by which its head, or its body, must have come; an answer has none. */
+ * The library's own limit is on silence, so a client that sends a byte now and then would be waited for
+ * without end. Each connection has a time by which its head, or its body, must have come; an answer has
+ * none. */
 #include "serve/http_internal.h"
 
 #include <poll.h>
@@ -20,7 +22,8 @@ struct mk_connection {
 
 static void begin(mk_http *http, struct MHD_Connection *connection, void **slot)
 {
-    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     mk_connection *c = fd != NULL ? mk_new0(http->alloc, sizeof *c) : NULL;
     *slot = c;
     if (c == NULL)
@@ -49,7 +52,8 @@ static void end(mk_http *http, void **slot)
     *slot = NULL;
 }
 
-void mk_http__on_connection(void *cls, struct MHD_Connection *connection, void **slot, enum MHD_ConnectionNotificationCode what)
+void mk_http__on_connection(void *cls, struct MHD_Connection *connection, void **slot,
+                            enum MHD_ConnectionNotificationCode what)
 {
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
         begin(cls, connection, slot);
@@ -59,7 +63,8 @@ void mk_http__on_connection(void *cls, struct MHD_Connection *connection, void *
 
 void mk_http__connection_due(struct MHD_Connection *connection, int64_t us)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     mk_connection *c = info != NULL ? info->socket_context : NULL;
     if (c != NULL)
         atomic_store(&c->due_us, us != 0 ? mk_http__now() + us : 0);
@@ -92,8 +97,8 @@ static bool has_left(mk_exchange *x, int64_t now)
     return (fd.revents & (POLLHUP | POLLERR)) != 0 || now - x->left_us > LEFT_GRACE_US;
 }
 
-/* A connection that sleeps is not read, so whether its client is still there has to be looked at. One that waits for the rest of a
- * body is read, but the library waits on when no more can come. */
+/* A connection that sleeps is not read, so whether its client is still there has to be looked at. One that
+ * waits for the rest of a body is read, but the library waits on when no more can come. */
 static void watch_clients(mk_http *http, int64_t now)
 {
     mk_exchange *gone[GONE_AT_ONCE];

@@ -1,7 +1,8 @@
 /* keep.c — the table of what was served. See keep.h. Layer: serve.
  *
- * A few hundred entries are searched one by one, but by what stands densely beside them: a hash of the key, and when each was used
- * last. Reading those of all entries costs less than the lock around it; the texts are looked at only when a hash fits. */
+ * A few hundred entries are searched one by one, but by what stands densely beside them: a hash of the key,
+ * and when each was used last. Reading those of all entries costs less than the lock around it; the texts are
+ * looked at only when a hash fits. */
 #include "serve/keep.h"
 
 #include "base/hash.h"
@@ -80,7 +81,8 @@ void mk_keep_close(mk_keep *keep)
 /* Never 0, which is a free entry's. */
 static uint64_t hash_key(const mk_keep *keep, mk_str kind, mk_str id, mk_str principal)
 {
-    const uint64_t h = mk_hash64(id.p, id.n, mk_hash64(principal.p, principal.n, mk_hash64(kind.p, kind.n, keep->seed)));
+    const uint64_t h =
+        mk_hash64(id.p, id.n, mk_hash64(principal.p, principal.n, mk_hash64(kind.p, kind.n, keep->seed)));
     return h != 0 ? h : 1;
 }
 
@@ -88,7 +90,8 @@ static size_t find(const mk_keep *keep, uint64_t hash, mk_str kind, mk_str id, m
 {
     for (size_t i = 0; i < keep->entries_max; i++) {
         const mk_kept *what = &keep->entries[i].what;
-        if (keep->hashes[i] == hash && mk_str_eq(what->id, id) && mk_str_eq(what->kind, kind) && mk_str_eq(what->principal, principal))
+        if (keep->hashes[i] == hash && mk_str_eq(what->id, id) && mk_str_eq(what->kind, kind) &&
+            mk_str_eq(what->principal, principal))
             return i;
     }
     return NOT_THERE;
@@ -162,8 +165,8 @@ static mk_code copy_out(mk_arena *arena, const mk_kept *from, mk_kept *out, mk_e
                      .text = mk_arena_copy(arena, from->text), .op = mk_arena_copy(arena, from->op),
                      .args = mk_arena_copy(arena, from->args),
                      .gaps = mk_arena_copy(arena, from->gaps), .tt = from->tt};
-    const bool all = out->kind.p && out->id.p && out->principal.p && out->text.p && out->op.p && out->args.p &&
-                     out->gaps.p;
+    const bool all = out->kind.p && out->id.p && out->principal.p && out->text.p && out->op.p &&
+                     out->args.p && out->gaps.p;
     return all ? MK_OK : mk_fail_nomem(err);
 }
 
@@ -186,7 +189,8 @@ mk_code mk_keep_get(mk_keep *keep, mk_str kind, mk_str id, mk_str principal, mk_
     return rc;
 }
 
-mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *arena, mk_kept **out, size_t *count, mk_err *err)
+mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *arena, mk_kept **out,
+                     size_t *count, mk_err *err)
 {
     mk_code rc = MK_OK;
     uint64_t below = UINT64_MAX;
@@ -198,8 +202,10 @@ mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *are
     for (;;) { /* by age; the table is small */
         size_t next = NOT_THERE;
         for (size_t i = 0; i < keep->entries_max; i++)
-            if (keep->used[i] != 0 && keep->used[i] < below && (next == NOT_THERE || keep->used[i] > keep->used[next]) &&
-                mk_str_eq(keep->entries[i].what.kind, kind) && mk_str_eq(keep->entries[i].what.principal, principal))
+            if (keep->used[i] != 0 && keep->used[i] < below &&
+                (next == NOT_THERE || keep->used[i] > keep->used[next]) &&
+                mk_str_eq(keep->entries[i].what.kind, kind) &&
+                mk_str_eq(keep->entries[i].what.principal, principal))
                 next = i;
         if (next == NOT_THERE)
             break;

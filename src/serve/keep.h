@@ -28,15 +28,15 @@ MK_CHECK mk_code mk_keep_open(const mk_alloc *alloc, size_t entries_max, size_t 
                               mk_err *err);
 void mk_keep_close(mk_keep *keep); /* NULL is fine */
 
-/* Any thread. What is larger than the whole table is not kept, and putting the same again makes it the newest. A
- * table that has no memory keeps nothing, which is no error. */
+/* Any thread. What is larger than the whole table is not kept, and putting the same again makes it the
+ * newest. A table that has no memory keeps nothing, which is no error. */
 void mk_keep_put(mk_keep *keep, const mk_kept *what);
 /* Copies into `arena`. MK_E_NOT_FOUND, also for what others made; MK_E_NOMEM. */
 MK_CHECK mk_code mk_keep_get(mk_keep *keep, mk_str kind, mk_str id, mk_str principal, mk_arena *arena,
                              mk_kept *out, mk_err *err);
 
 /* Everything of a kind that a principal made, the newest first, copied into `arena`. */
-MK_CHECK mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *arena, mk_kept **out, size_t *count,
-                              mk_err *err);
+MK_CHECK mk_code mk_keep_list(mk_keep *keep, mk_str kind, mk_str principal, mk_arena *arena, mk_kept **out,
+                              size_t *count, mk_err *err);
 
 #endif

@@ -12,14 +12,15 @@
 
 const char *mk_mcp__revision_name(mk_revision revision)
 {
-    static const char *const names[] = {"", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MK_MODERN};
+    static const char *const names[] = {"",           "2024-11-05", "2025-03-26",
+                                        "2025-06-18", "2025-11-25", MK_MODERN};
     return names[revision];
 }
 
 /* ---- opening and closing ---- */
 
-mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, const mk_mcp_options *options, mk_mcp **out,
-                    mk_err *err)
+mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, const mk_mcp_options *options,
+                    mk_mcp **out, mk_err *err)
 {
     mk_mcp *server = mk_new0(alloc, sizeof *server);
     *out = NULL;
@@ -249,8 +250,8 @@ static mk_str token_text(const mk_json *meta, mk_arena *arena)
     return text.p != NULL ? text : (mk_str){NULL, 0};
 }
 
-static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
-                       mk_stream *stream, mk_arena *arena)
+static void begin_call(mk_mcp_call *call, mk_mcp *server, mk_mcp_session *session,
+                       const mk_mcp_message *message, mk_stream *stream, mk_arena *arena)
 {
     const mk_clock *clock = server->options.clock;
     const int64_t now = clock->now_us(clock->ctx);
@@ -359,8 +360,8 @@ static void handle_notification(mk_mcp_session *session, const mk_mcp_message *m
         cancel_flight(session, message);
 }
 
-mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message, mk_stream *stream,
-                      mk_arena *arena, mk_buf *out, int *status, mk_err *err)
+mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
+                      mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err)
 {
     *status = 200;
     switch (message->kind) {

@@ -21,13 +21,13 @@ typedef struct mk_mcp_call mk_mcp_call;
 
 /* ---- streams ---- */
 
-/* Where messages go that are no answers. `send` may be called by any thread; it takes one whole message and does
- * nothing when the client is gone. */
+/* Where messages go that are no answers. `send` may be called by any thread; it takes one whole message and
+ * does nothing when the client is gone. */
 typedef struct mk_stream mk_stream;
 struct mk_stream {
     void (*send)(mk_stream *self, mk_str message);
-    /* Closes the connection under the stream, which goes on: the client comes back for what is sent meanwhile. NULL where
-     * a stream is its connection. */
+    /* Closes the connection under the stream, which goes on: the client comes back for what is sent
+     * meanwhile. NULL where a stream is its connection. */
     void (*let_go)(mk_stream *self);
     bool mute; /* the client reads nothing but the answer, so that it cannot be asked */
 };
@@ -42,19 +42,22 @@ struct mk_tool {
     /* The entry of tools/list, one JSON object. */
     void (*entry)(const mk_tool *tool, mk_buf *out);
     /* Appends the members of the result, "content" first, without braces. An error becomes a tool error. */
-    mk_code (*run)(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+    mk_code (*run)(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                   mk_err *err);
 };
 
 typedef enum mk_mcp_list { MK_LIST_RESOURCES, MK_LIST_TEMPLATES, MK_LIST_PROMPTS } mk_mcp_list;
 
-/* Functions may be NULL where nothing of the kind is offered. All of them may be called by several threads. */
+/* Functions may be NULL where nothing of the kind is offered. All of them may be called by several
+ * threads. */
 typedef struct mk_mcp_offer {
     void *ctx;
     const char *name, *title, *version;
     const char *instructions; /* at most 1,500 characters */
     const mk_tool *const *tools; /* sorted by name */
     size_t tool_count;
-    bool tools_change, resources_change, prompts_change; /* mk_mcp_notify may say that a list did; declared to clients */
+    bool tools_change, resources_change,
+        prompts_change; /* mk_mcp_notify may say that a list did; declared to clients */
     /* The entries of a list, comma between them. */
     void (*list)(void *ctx, mk_mcp_list list, mk_buf *out);
     /* Appends the items of `contents`. MK_E_NOT_FOUND for a uri that is not there. */
@@ -84,7 +87,8 @@ MK_CHECK mk_code mk_mcp_open(const mk_alloc *alloc, const mk_mcp_offer *offer, c
 const mk_mcp_offer *mk_mcp_offer_of(const mk_mcp *server);
 /* Whether a text names a revision that sessions may have. */
 bool mk_mcp_is_revision(const char *text);
-/* The transport stops: subscriptions end with their final result, and none begins any more. Other calls go on. */
+/* The transport stops: subscriptions end with their final result, and none begins any more. Other calls go
+ * on. */
 void mk_mcp_stop_listening(mk_mcp *server);
 /* No call may run any more, and all sessions must be closed. NULL is fine. */
 void mk_mcp_close(mk_mcp *server);
@@ -132,24 +136,25 @@ typedef struct mk_mcp_message {
 void mk_mcp_read(mk_str text, mk_arena *arena, mk_mcp_message *out);
 /* Whether handling it may take long, so that it should not hold up reading. */
 bool mk_mcp_is_slow(const mk_mcp_message *message);
-/* Whether handling it takes until the client or the transport ends it (subscriptions/listen): it needs a thread of
- * its own, for it would keep one of a pool from all other calls. */
+/* Whether handling it takes until the client or the transport ends it (subscriptions/listen): it needs a
+ * thread of its own, for it would keep one of a pool from all other calls. */
 bool mk_mcp_is_listening(const mk_mcp_message *message);
 
-/* Registers a request before it is handed to another thread, so that it can be cancelled meanwhile. Returns false
- * when a request of that id runs already. */
+/* Registers a request before it is handed to another thread, so that it can be cancelled meanwhile. Returns
+ * false when a request of that id runs already. */
 bool mk_mcp_begin(mk_mcp_session *session, const mk_mcp_message *message);
 /* Undoes that for a request that the transport refuses itself. */
 void mk_mcp_forget(mk_mcp_session *session, const mk_mcp_message *message);
 
-/* Handles one message of any kind and appends the answer, when there is one. *status is what HTTP should say (200,
- * 202 without an answer, 400, 404). `stream` takes what the call sends on its way. A request must have been
- * begun. `session` may be NULL for the modern era. Errors are answers; MK_E_NOMEM when there is no room for one. */
+/* Handles one message of any kind and appends the answer, when there is one. *status is what HTTP should say
+ * (200, 202 without an answer, 400, 404). `stream` takes what the call sends on its way. A request must have
+ * been begun. `session` may be NULL for the modern era. Errors are answers; MK_E_NOMEM when there is no room
+ * for one. */
 MK_CHECK mk_code mk_mcp_handle(mk_mcp *server, mk_mcp_session *session, const mk_mcp_message *message,
                                mk_stream *stream, mk_arena *arena, mk_buf *out, int *status, mk_err *err);
 
-/* Reports progress of calls that said nothing for a while, so that a client sees that they run; transports call it a few
- * times a second. Only of calls that were begun in a session. Source: serving spec, 10. */
+/* Reports progress of calls that said nothing for a while, so that a client sees that they run; transports
+ * call it a few times a second. Only of calls that were begun in a session. Source: serving spec, 10. */
 void mk_mcp_beat(mk_mcp *server);
 
 /* An error message for `id` (n 0: null). */
@@ -172,23 +177,29 @@ double mk_mcp_progressed(mk_mcp_call *call); /* the last progress that was repor
 /* `level` is one of RFC 5424's words; `data` is JSON. Only at or above the level that the client set. */
 void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const char *data);
 
-/* Lets go of the connection that the call came by, where the transport lets the client come back for the rest. */
+/* Lets go of the connection that the call came by, where the transport lets the client come back for the
+ * rest. */
 void mk_mcp_let_go(mk_mcp_call *call);
 
 typedef enum mk_mcp_question { MK_ASK_SAMPLING, MK_ASK_ELICITATION, MK_ASK_ROOTS } mk_mcp_question;
 /* Whether the client said that it can answer. */
 bool mk_mcp_can_ask(const mk_mcp_call *call, mk_mcp_question what);
-/* Asks the client; `key` names the question within the call, `params` is a JSON object. The result lives in the
- * call's arena. In the modern era the answer comes with a later request: the function then returns
- * MK_E_STATE with reason "input_required", and the tool must return it; it is called again, with all answers so far.
- * Errors: MK_E_STATE reason "client_cannot", or "refused" for an error or a malformed answer; MK_E_LIMIT
- * after the time to reply; MK_E_CANCELLED. */
-MK_CHECK mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params, const mk_json **result,
-                            mk_err *err);
+/* Asks the client; `key` names the question within the call, `params` is a JSON object. The result lives in
+ * the call's arena. In the modern era the answer comes with a later request: the function then returns
+ * MK_E_STATE with reason "input_required", and the tool must return it; it is called again, with all answers
+ * so far. Errors: MK_E_STATE reason "client_cannot", or "refused" for an error or a malformed answer;
+ * MK_E_LIMIT after the time to reply; MK_E_CANCELLED. */
+MK_CHECK mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params,
+                            const mk_json **result, mk_err *err);
 
 /* ---- notifications to whoever listens ---- */
 
-typedef enum mk_mcp_change { MK_TOOLS_CHANGED, MK_PROMPTS_CHANGED, MK_RESOURCES_CHANGED, MK_RESOURCE_UPDATED } mk_mcp_change;
+typedef enum mk_mcp_change {
+    MK_TOOLS_CHANGED,
+    MK_PROMPTS_CHANGED,
+    MK_RESOURCES_CHANGED,
+    MK_RESOURCE_UPDATED
+} mk_mcp_change;
 /* `uri` of MK_RESOURCE_UPDATED. To sessions that subscribed and to modern listeners. Any thread. */
 void mk_mcp_notify(mk_mcp *server, mk_mcp_change change, const char *uri);
 

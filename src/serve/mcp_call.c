@@ -1,9 +1,9 @@
 /* mcp_call.c — what a call says and asks while it runs. See mcp.h. Layer: serve.
  *
- * In a session a question is a request of ours, and the call waits for the response. In the modern era nothing
- * waits: the call ends with `input_required`, and comes again with the answers. What was answered before
- * travels in `requestState`, which is signed, bound to the caller and to what was asked, and expires, so that no
- * state is kept here for a client that may never come back. Source: serving spec, 4, 5. */
+ * In a session a question is a request of ours, and the call waits for the response. In the modern era
+ * nothing waits: the call ends with `input_required`, and comes again with the answers. What was answered
+ * before travels in `requestState`, which is signed, bound to the caller and to what was asked, and expires,
+ * so that no state is kept here for a client that may never come back. Source: serving spec, 4, 5. */
 #include "serve/mcp_internal.h"
 
 #include <stdio.h>
@@ -43,7 +43,10 @@ mk_str mk_mcp_principal(const mk_mcp_call *call)
     return call->session != NULL ? mk_str_of(call->session->principal) : MK_STR("public");
 }
 
-bool mk_mcp_is_user_only(const mk_mcp_call *call) { return call->session == NULL || call->session->user_only; }
+bool mk_mcp_is_user_only(const mk_mcp_call *call)
+{
+    return call->session == NULL || call->session->user_only;
+}
 
 mk_str mk_mcp_request_id(const mk_mcp_call *call) { return call->message->id; }
 
@@ -75,7 +78,8 @@ static void send_progress(mk_mcp_call *call, double progress, double total, cons
     call->progress_last = progress;
     call->said_us = now_us(call);
     mk_buf_init(&text, call->server->alloc);
-    mk_buf_z(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
+    mk_buf_z(&text,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":");
     mk_buf_str(&text, call->progress_token);
     mk_buf_printf(&text, ",\"progress\":%.15g", progress);
     if (total > 0)
@@ -99,8 +103,8 @@ void mk_mcp_progress(mk_mcp_call *call, double progress, double total, const cha
     pthread_mutex_unlock(&call->said);
 }
 
-/* A call that reports nothing itself counts seconds; one that does stays where it is, and a little beyond, since progress
- * has to grow. */
+/* A call that reports nothing itself counts seconds; one that does stays where it is, and a little beyond,
+ * since progress has to grow. */
 void mk_mcp__beat(mk_mcp_call *call)
 {
     if (call->progress_token.n == 0 || atomic_load(mk_mcp_cancelled(call)))
@@ -108,8 +112,10 @@ void mk_mcp__beat(mk_mcp_call *call)
     pthread_mutex_lock(&call->said);
     const int64_t now = now_us(call);
     if (now - call->said_us >= call->server->options.beat_us)
-        send_progress(call, call->progress_last >= 0 ? call->progress_last + 1e-3 : (double)(now - call->begun_us) / 1e6, 0,
-                      "still running");
+        send_progress(call,
+                      call->progress_last >= 0 ? call->progress_last + 1e-3
+                                               : (double)(now - call->begun_us) / 1e6,
+                      0, "still running");
     pthread_mutex_unlock(&call->said);
 }
 
@@ -127,8 +133,10 @@ void mk_mcp_log(mk_mcp_call *call, const char *level, const char *logger, const 
     if (mk_mcp__level(mk_str_of(level)) < call->level || atomic_load(mk_mcp_cancelled(call)))
         return;
     mk_buf_init(&text, call->server->alloc);
-    mk_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"%s\","
-                  "\"logger\":\"%s\",\"data\":%s}}", level, logger, data);
+    mk_buf_printf(&text,
+                  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"%s\","
+                  "\"logger\":\"%s\",\"data\":%s}}",
+                  level, logger, data);
     send_text(call->stream, &text);
     mk_buf_free(&text);
 }
@@ -220,7 +228,8 @@ static mk_code wait_for(mk_mcp_call *call, const mk_question *q, mk_mcp_question
     return q->failed ? refused(what, err) : MK_OK;
 }
 
-static mk_code ask_in_session(mk_mcp_call *call, mk_mcp_question what, mk_str params, const mk_json **result, mk_err *err)
+static mk_code ask_in_session(mk_mcp_call *call, mk_mcp_question what, mk_str params, const mk_json **result,
+                              mk_err *err)
 {
     mk_mcp_session *session = call->session;
     mk_question q = {.number = atomic_fetch_add(&call->server->next_question, 1)};
@@ -283,7 +292,8 @@ static mk_code binding(mk_mcp_call *call, char hex[65], mk_err *err)
     mk_canon_string(&text, mk_mcp_principal(call));
     mk_canon_string(&text, call->message->method);
     for (size_t i = 0; i < 3; i++) {
-        const mk_json *part = call->message->params != NULL ? mk_json_get(call->message->params, parts[i]) : NULL;
+        const mk_json *part =
+            call->message->params != NULL ? mk_json_get(call->message->params, parts[i]) : NULL;
         mk_buf_c(&text, '|');
         if (part != NULL)
             MK_TRY(rc, mk_canon_tree(&text, call->arena, part, err));
@@ -328,7 +338,8 @@ static mk_code put_state(mk_mcp_call *call, mk_buf *out, mk_err *err)
             MK_TRY(rc, mk_canon_tree(&text, call->arena, &given[g]->members[i].value, err));
             comma = ",";
         }
-    mk_buf_printf(&text, "},\"bound\":\"%s\",\"until\":%lld}", bound, (long long)(now_us(call) + STATE_TTL_US));
+    mk_buf_printf(&text, "},\"bound\":\"%s\",\"until\":%lld}", bound,
+                  (long long)(now_us(call) + STATE_TTL_US));
     MK_TRY(rc, mk_buf_done(&text, err));
     hmac(call->server->key, mk_buf_view(&text), sign);
     mk_buf_printf(&whole, "%s.", sign);
@@ -385,8 +396,8 @@ static const mk_json *answer_of(const mk_json *given)
     return result != NULL && result->kind == MK_JSON_OBJECT ? result : given;
 }
 
-static mk_code ask_modern(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params, const mk_json **result,
-                          mk_err *err)
+static mk_code ask_modern(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params,
+                          const mk_json **result, mk_err *err)
 {
     const mk_json *given = own_member(call->responses, key);
     if (given == NULL)
@@ -410,8 +421,8 @@ static mk_code ask_modern(mk_mcp_call *call, const char *key, mk_mcp_question wh
     return MK_E_STATE;
 }
 
-mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params, const mk_json **result,
-                   mk_err *err)
+mk_code mk_mcp_ask(mk_mcp_call *call, const char *key, mk_mcp_question what, mk_str params,
+                   const mk_json **result, mk_err *err)
 {
     *result = NULL;
     if (call->modern)

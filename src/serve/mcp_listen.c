@@ -117,8 +117,8 @@ static bool is_true(const mk_json *object, const char *key)
 
 static void read_filter(const mk_mcp_call *call, mk_listener *l)
 {
-    const mk_json *filter = call->message->params != NULL ? mk_json_get(call->message->params, "notifications")
-                                                          : NULL;
+    const mk_json *filter =
+        call->message->params != NULL ? mk_json_get(call->message->params, "notifications") : NULL;
     const mk_json *uris = filter != NULL ? mk_json_get(filter, "resourceSubscriptions") : NULL;
     const mk_mcp_offer *offer = call->server->offer;
     l->tools = is_true(filter, "toolsListChanged") && offer->tools_change;
@@ -238,8 +238,11 @@ static void say_ended(mk_mcp_call *call, mk_buf *out)
     call->stream->send(call->stream, mk_buf_view(out));
     mk_buf_clear(out);
     mk_buf_init(&text, call->server->alloc);
-    mk_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%.*s,"
-                  "\"reason\":\"the server stops\"}}", MK_STR_ARG(call->message->id));
+    mk_buf_printf(
+        &text,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%.*s,"
+        "\"reason\":\"the server stops\"}}",
+        MK_STR_ARG(call->message->id));
     if (!text.failed)
         call->stream->send(call->stream, mk_buf_view(&text));
     mk_buf_free(&text);
@@ -262,8 +265,11 @@ mk_code mk_mcp__listen(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
     }
     rest(call);
     remove_listener(call->server, &l);
-    mk_buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"resultType\":\"complete\",\"_meta\":{\""
-                  MK_META("subscriptionId") "\":%.*s,\"" MK_META("serverInfo") "\":", MK_STR_ARG(id), MK_STR_ARG(id));
+    mk_buf_printf(
+        out,
+        "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"resultType\":\"complete\",\"_meta\":{\"" MK_META(
+            "subscriptionId") "\":%.*s,\"" MK_META("serverInfo") "\":",
+        MK_STR_ARG(id), MK_STR_ARG(id));
     mk_mcp__server_info(call, out);
     mk_buf_z(out, "}}}");
     const mk_code rc = mk_buf_done(out, err);

@@ -1,7 +1,7 @@
 /* mcp_methods.c — the methods of the protocol. See mcp.h. Layer: serve.
  *
- * One table says which method belongs to which era. Answers of both eras are written by the same functions; the
- * modern one adds what makes each answer stand alone: its type, who answered, how long it may be kept.
+ * One table says which method belongs to which era. Answers of both eras are written by the same functions;
+ * the modern one adds what makes each answer stand alone: its type, who answered, how long it may be kept.
  * Source: serving spec, 1.1, 4, 5. */
 #include "serve/mcp_internal.h"
 
@@ -53,10 +53,12 @@ static void put_cache(mk_buf *out, const mk_mcp_call *call, const char *uri, boo
     const mk_str at = uri != NULL ? mk_str_of(uri) : (mk_str){NULL, 0};
     const int64_t ttl = offer->ttl_ms != NULL ? offer->ttl_ms(offer->ctx, at) : 300000;
     const bool closed = stored || call->server->options.authenticated;
-    mk_buf_printf(out, ",\"ttlMs\":%lld,\"cacheScope\":\"%s\"", (long long)ttl, closed ? "private" : "public");
+    mk_buf_printf(out, ",\"ttlMs\":%lld,\"cacheScope\":\"%s\"", (long long)ttl,
+                  closed ? "private" : "public");
 }
 
-static mk_code fail(mk_mcp_call *call, mk_buf *out, int code, const char *message, const char *data, mk_err *err)
+static mk_code fail(mk_mcp_call *call, mk_buf *out, int code, const char *message, const char *data,
+                    mk_err *err)
 {
     mk_mcp_error(out, call->message->id, code, message, data);
     return mk_buf_done(out, err);
@@ -76,13 +78,15 @@ static mk_str text_param(const mk_mcp_call *call, const char *name)
 
 /* ---- the handshake ---- */
 
-/* What the server can do. A modern request says itself which logs it wants, so that logging is no capability there. */
+/* What the server can do. A modern request says itself which logs it wants, so that logging is no capability
+ * there. */
 static void put_capabilities(const mk_mcp_call *call, mk_buf *out)
 {
     const mk_mcp_offer *offer = call->server->offer;
     mk_buf_printf(out, "\"capabilities\":{\"tools\":{%s}", offer->tools_change ? "\"listChanged\":true" : "");
     if (offer->read != NULL)
-        mk_buf_printf(out, ",\"resources\":{\"subscribe\":true%s}", offer->resources_change ? ",\"listChanged\":true" : "");
+        mk_buf_printf(out, ",\"resources\":{\"subscribe\":true%s}",
+                      offer->resources_change ? ",\"listChanged\":true" : "");
     if (offer->prompt != NULL)
         mk_buf_printf(out, ",\"prompts\":{%s}", offer->prompts_change ? "\"listChanged\":true" : "");
     if (offer->complete != NULL)
@@ -120,8 +124,8 @@ static mk_code initialize(mk_mcp_call *call, mk_buf *out, mk_err *err)
     session->revision = revision;
     session->level = mk_mcp__level(MK_STR("warning"));
     session->uri_count = 0;
-    mk_mcp__capabilities(capabilities != NULL ? capabilities : &none, &session->can_sample, &session->can_elicit,
-                         &session->can_roots);
+    mk_mcp__capabilities(capabilities != NULL ? capabilities : &none, &session->can_sample,
+                         &session->can_elicit, &session->can_roots);
     pthread_mutex_unlock(&session->mutex);
     result_begin(out, call);
     mk_buf_printf(out, "\"protocolVersion\":\"%s\",", mk_mcp__revision_name(revision));
@@ -156,7 +160,8 @@ static mk_code ping(mk_mcp_call *call, mk_buf *out, mk_err *err)
 static bool bad_cursor(const mk_mcp_call *call)
 {
     const mk_json *cursor = param(call, "cursor");
-    return cursor != NULL && cursor->kind != MK_JSON_NULL && !(cursor->kind == MK_JSON_STRING && cursor->text.n == 0);
+    return cursor != NULL && cursor->kind != MK_JSON_NULL &&
+           !(cursor->kind == MK_JSON_STRING && cursor->text.n == 0);
 }
 
 static mk_code list_begin(mk_mcp_call *call, mk_buf *out, const char *name)
@@ -215,7 +220,8 @@ static mk_code list_prompts(mk_mcp_call *call, mk_buf *out, mk_err *err)
 /* ---- several rounds ---- */
 
 /* What a function that may ask ended with, when it is no plain result. True when an answer was written. */
-static bool needs_input(mk_mcp_call *call, mk_code rc, const mk_err *why, mk_buf *out, int *status, mk_err *err)
+static bool needs_input(mk_mcp_call *call, mk_code rc, const mk_err *why, mk_buf *out, int *status,
+                        mk_err *err)
 {
     static const char *const capabilities[] = {"sampling", "elicitation", "roots"};
     char data[96];
@@ -238,8 +244,8 @@ static bool rounds_ok(mk_mcp_call *call, mk_buf *out, mk_err *err)
 {
     if (!call->modern || mk_mcp__read_rounds(call))
         return true;
-    (void)fail(call, out, MK_RPC_PARAMS, "requestState is not one that was given for this request, or too old", NULL,
-               err);
+    (void)fail(call, out, MK_RPC_PARAMS,
+               "requestState is not one that was given for this request, or too old", NULL, err);
     return false;
 }
 
@@ -368,7 +374,8 @@ static mk_code no_resource(mk_mcp_call *call, mk_str uri, mk_buf *out, mk_err *e
         rc = mk_fail_nomem(err);
     else
         rc = fail(call, out, call->modern ? MK_RPC_PARAMS : MK_RPC_NO_RESOURCE,
-                  "Resource not found: read merkhet://dataset/card, or repeat the call that gave the uri", data.p, err);
+                  "Resource not found: read merkhet://dataset/card, or repeat the call that gave the uri",
+                  data.p, err);
     mk_buf_free(&data);
     return rc;
 }
@@ -415,8 +422,9 @@ static mk_code get_prompt(mk_mcp_call *call, mk_buf *out, int *status, mk_err *e
     const size_t start = out->n;
     result_begin(out, call);
     put_complete(out, call);
-    mk_code rc = offer->prompt != NULL ? offer->prompt(offer->ctx, call, name, param(call, "arguments"), out, &why)
-                                       : mk_fail(&why, MK_E_NOT_FOUND, "no prompts");
+    mk_code rc = offer->prompt != NULL
+                     ? offer->prompt(offer->ctx, call, name, param(call, "arguments"), out, &why)
+                     : mk_fail(&why, MK_E_NOT_FOUND, "no prompts");
     if (rc == MK_OK)
         return result_end(out, call, false, err);
     out->n = start;
@@ -434,17 +442,19 @@ static mk_code complete(mk_mcp_call *call, mk_buf *out, mk_err *err)
     const mk_json *value = argument != NULL ? mk_json_get(argument, "value") : NULL;
     size_t shown = 0, total = 0;
     mk_err why;
-    if (ref == NULL || ref->kind != MK_JSON_OBJECT || name == NULL || name->kind != MK_JSON_STRING || value == NULL ||
-        value->kind != MK_JSON_STRING)
+    if (ref == NULL || ref->kind != MK_JSON_OBJECT || name == NULL || name->kind != MK_JSON_STRING ||
+        value == NULL || value->kind != MK_JSON_STRING)
         return fail(call, out, MK_RPC_PARAMS, "ref and argument {name, value} are needed", NULL, err);
     const size_t start = out->n;
     result_begin(out, call);
     put_complete(out, call);
     mk_buf_z(out, "\"completion\":{\"values\":[");
-    const mk_code rc = offer->complete(offer->ctx, call, ref, name->text, value->text, out, &shown, &total, &why);
+    const mk_code rc =
+        offer->complete(offer->ctx, call, ref, name->text, value->text, out, &shown, &total, &why);
     if (rc != MK_OK) {
         out->n = start;
-        return fail(call, out, rc == MK_E_NOT_FOUND ? MK_RPC_PARAMS : MK_RPC_INTERNAL, why.message, NULL, err);
+        return fail(call, out, rc == MK_E_NOT_FOUND ? MK_RPC_PARAMS : MK_RPC_INTERNAL, why.message, NULL,
+                    err);
     }
     mk_buf_printf(out, "],\"total\":%zu,\"hasMore\":%s}", total, shown < total ? "true" : "false");
     return result_end(out, call, false, err);
@@ -466,7 +476,8 @@ static mk_code set_level(mk_mcp_call *call, mk_buf *out, mk_err *err)
     const int level = mk_mcp__level(text_param(call, "level"));
     if (level < 0 || call->session == NULL)
         return fail(call, out, MK_RPC_PARAMS,
-                    "level must be one of debug, info, notice, warning, error, critical, alert, emergency", NULL, err);
+                    "level must be one of debug, info, notice, warning, error, critical, alert, emergency",
+                    NULL, err);
     pthread_mutex_lock(&call->session->mutex);
     call->session->level = level;
     pthread_mutex_unlock(&call->session->mutex);
@@ -551,8 +562,10 @@ static bool read_meta(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err)
     if (!mk_str_eq(call->message->claim, MK_STR(MK_MODERN))) {
         mk_buf quoted;
         mk_buf_init(&quoted, call->arena->alloc);
-        mk_canon_string(&quoted, (mk_str){call->message->claim.p, call->message->claim.n > 40 ? 0 : call->message->claim.n});
-        snprintf(data, sizeof data, "{\"supported\":[\"" MK_MODERN "\"],\"requested\":%.*s}", MK_STR_ARG(mk_buf_view(&quoted)));
+        mk_canon_string(&quoted, (mk_str){call->message->claim.p,
+                                          call->message->claim.n > 40 ? 0 : call->message->claim.n});
+        snprintf(data, sizeof data, "{\"supported\":[\"" MK_MODERN "\"],\"requested\":%.*s}",
+                 MK_STR_ARG(mk_buf_view(&quoted)));
         mk_buf_free(&quoted);
         (void)fail(call, out, MK_RPC_VERSION, "This protocol version is not served", data, err);
         return false;
@@ -588,7 +601,8 @@ mk_code mk_mcp__request(mk_mcp_call *call, mk_buf *out, int *status, mk_err *err
     } else if (m != M_INITIALIZE && (call->session == NULL ||
                                      (call->session->revision == MK_REV_NONE && !call->session->assumed))) {
         *status = 400;
-        return fail(call, out, MK_RPC_INVALID, "begin with initialize, or describe the request in _meta", NULL, err);
+        return fail(call, out, MK_RPC_INVALID, "begin with initialize, or describe the request in _meta",
+                    NULL, err);
     }
     return dispatch(call, m, out, status, err);
 }

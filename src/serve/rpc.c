@@ -120,7 +120,8 @@ void mk_mcp_read(mk_str text, mk_arena *arena, mk_mcp_message *out)
     }
     if (mk_json_parse(arena, text, &message_limits, &tree, &why) != MK_OK) {
         bad(out, why.code == MK_E_LIMIT ? MK_RPC_INVALID : MK_RPC_PARSE,
-            why.code == MK_E_LIMIT ? "the message is nested too deeply or too large" : "the message is not JSON");
+            why.code == MK_E_LIMIT ? "the message is nested too deeply or too large"
+                                   : "the message is not JSON");
         return;
     }
     if (has_duplicates(text, tree, arena->alloc))

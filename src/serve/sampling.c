@@ -26,7 +26,8 @@ static void put_request(const mk_model_request *request, mk_buf *out)
             mk_canon_string(out, request->messages[i].content);
             break;
         }
-    mk_buf_printf(out, ",\"maxTokens\":%u,\"temperature\":", request->tokens_max != 0 ? request->tokens_max : MK_REQUEST_TOKENS);
+    mk_buf_printf(out, ",\"maxTokens\":%u,\"temperature\":",
+                  request->tokens_max != 0 ? request->tokens_max : MK_REQUEST_TOKENS);
     mk_canon_double(out, request->temperature);
     mk_buf_z(out, ",\"includeContext\":\"none\"}");
 }
@@ -66,10 +67,12 @@ static mk_code model_failed(mk_err *err, const char *reason, const char *why)
     return MK_E_MODEL;
 }
 
-/* What the client's failure is to a planner: only our own troubles and the end of a round stay what they are. */
+/* What the client's failure is to a planner: only our own troubles and the end of a round stay what they
+ * are. */
 static mk_code failure_of(mk_code rc, const mk_err *why, mk_err *err)
 {
-    const bool stays = rc == MK_E_NOMEM || rc == MK_E_CANCELLED || (rc == MK_E_STATE && strcmp(why->reason, "input_required") == 0);
+    const bool stays = rc == MK_E_NOMEM || rc == MK_E_CANCELLED ||
+                       (rc == MK_E_STATE && strcmp(why->reason, "input_required") == 0);
     if (!stays)
         return model_failed(err, rc == MK_E_LIMIT ? "timeout" : "refused", why->message);
     if (err != NULL)
@@ -77,7 +80,8 @@ static mk_code failure_of(mk_code rc, const mk_err *why, mk_err *err)
     return rc;
 }
 
-static mk_code ask(mk_model *self, const mk_model_request *request, mk_arena *arena, mk_model_reply *out, mk_err *err)
+static mk_code ask(mk_model *self, const mk_model_request *request, mk_arena *arena, mk_model_reply *out,
+                   mk_err *err)
 {
     mk_sampling *s = (mk_sampling *)self;
     const mk_json *result;

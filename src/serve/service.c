@@ -15,7 +15,8 @@ static void *open_early(void *arg)
     return NULL;
 }
 
-mk_code mk_service_open(const mk_alloc *alloc, const mk_service_options *options, mk_service **out, mk_err *err)
+mk_code mk_service_open(const mk_alloc *alloc, const mk_service_options *options, mk_service **out,
+                        mk_err *err)
 {
     mk_service *s = mk_new0(alloc, sizeof *s);
     mk_code rc;
@@ -63,13 +64,15 @@ void mk_service_close(mk_service *service)
 
 static mk_code open_store(mk_service *service, mk_store **out, mk_err *err)
 {
-    mk_store_options options = {.mode = service->options.write ? MK_OPEN_WRITER : MK_OPEN_READER, .alloc = service->alloc};
+    mk_store_options options = {.mode = service->options.write ? MK_OPEN_WRITER : MK_OPEN_READER,
+                                .alloc = service->alloc};
     mk_code rc = MK_OK;
     pthread_mutex_lock(&service->mutex);
     *out = atomic_load(&service->store);
     if (*out == NULL) {
         rc = mk_store_open(service->dir, &options, out, err);
-        if (rc == MK_E_STATE && options.mode == MK_OPEN_WRITER && err != NULL && strcmp(err->reason, "locked") == 0) {
+        if (rc == MK_E_STATE && options.mode == MK_OPEN_WRITER && err != NULL &&
+            strcmp(err->reason, "locked") == 0) {
             options.mode = MK_OPEN_READER; /* who else writes is not waited for: reading goes on */
             rc = mk_store_open(service->dir, &options, out, err);
         }

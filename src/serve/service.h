@@ -49,8 +49,8 @@ void mk_service_close(mk_service *service); /* NULL is fine; nothing may be call
 
 /* The store as it is now. Errors: MK_E_STATE with the command that makes one; what opening reports. */
 MK_CHECK mk_code mk_service_store(mk_service *service, mk_store **out, mk_err *err);
-/* What a caller sees of reserved entities: what the server was told to show, unless it may see entities of users only.
- * Source: decisions.md 2. */
+/* What a caller sees of reserved entities: what the server was told to show, unless it may see entities of
+ * users only. Source: decisions.md 2. */
 static inline unsigned mk_service_mask(const mk_service *service, bool user_only)
 {
     return user_only ? 0 : service->options.mask;
@@ -59,8 +59,9 @@ static inline unsigned mk_service_mask(const mk_service *service, bool user_only
 /* Whether the store has changed since this was last asked. */
 bool mk_service_changed(mk_service *service);
 
-/* The data set on a card: labels, relation types, properties, extents of both clocks, counts; one JSON object of
- * at most 8 KiB. Source: serving spec, 3.1. */
-MK_CHECK mk_code mk_service_card(mk_service *service, bool user_only, mk_arena *arena, mk_buf *out, mk_err *err);
+/* The data set on a card: labels, relation types, properties, extents of both clocks, counts; one JSON object
+ * of at most 8 KiB. Source: serving spec, 3.1. */
+MK_CHECK mk_code mk_service_card(mk_service *service, bool user_only, mk_arena *arena, mk_buf *out,
+                                 mk_err *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* sse.c — server-sent events to one connection. See http_internal.h. Layer: serve.
  *
- * Events are appended by any thread; the connection's thread takes them when it may write, and sleeps when there are none.
- * A client that does not read is given up when MK_SSE_MAX bytes wait for it. Source: HTML standard, 9.2. */
+ * Events are appended by any thread; the connection's thread takes them when it may write, and sleeps when
+ * there are none. A client that does not read is given up when MK_SSE_MAX bytes wait for it. Source: HTML
+ * standard, 9.2. */
 #include "serve/http_internal.h"
 
 #define MK_SSE_MAX ((size_t)16 << 20)
@@ -67,7 +68,8 @@ static void wake(mk_sse *sse)
     MHD_resume_connection(sse->connection);
 }
 
-static void append(mk_sse *sse, const char *id, const char *event, mk_str data, bool is_event, const char *raw)
+static void append(mk_sse *sse, const char *id, const char *event, mk_str data, bool is_event,
+                   const char *raw)
 {
     pthread_mutex_lock(&sse->mutex);
     if (!sse->gone && !sse->ended) {
@@ -90,7 +92,10 @@ static void append(mk_sse *sse, const char *id, const char *event, mk_str data, 
     pthread_mutex_unlock(&sse->mutex);
 }
 
-void mk_sse_event(mk_sse *sse, const char *id, const char *event, mk_str data) { append(sse, id, event, data, true, NULL); }
+void mk_sse_event(mk_sse *sse, const char *id, const char *event, mk_str data)
+{
+    append(sse, id, event, data, true, NULL);
+}
 void mk_sse_raw(mk_sse *sse, const char *text) { append(sse, NULL, NULL, (mk_str){NULL, 0}, false, text); }
 
 void mk_sse_end(mk_sse *sse)
@@ -146,7 +151,8 @@ static void free_events(void *cls) { mk_sse_release(cls); }
 struct MHD_Response *mk_sse__response(mk_sse *sse)
 {
     mk_sse_hold(sse);
-    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_events, sse, free_events);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_events, sse, free_events);
     if (response == NULL) {
         mk_sse_release(sse);
         return NULL;

@@ -59,13 +59,14 @@ struct transport {
 
 /* ---- writing ---- */
 
-/* Waits until the output takes something. A client that does not read holds us up for as long as it likes, but not
- * beyond the end: once we are told to stop, or the input is closed, it has STUCK_MS more. */
+/* Waits until the output takes something. A client that does not read holds us up for as long as it likes,
+ * but not beyond the end: once we are told to stop, or the input is closed, it has STUCK_MS more. */
 static bool wait_writable(const transport *t)
 {
     const mk_stdio_options *o = t->options;
     for (int waited = 0; waited < STUCK_MS && !atomic_load(&t->broken);) {
-        struct pollfd fds[] = {{.fd = o->out, .events = POLLOUT}, {.fd = o->in}, {.fd = o->stop, .events = POLLIN}};
+        struct pollfd fds[] = {
+            {.fd = o->out, .events = POLLOUT}, {.fd = o->in}, {.fd = o->stop, .events = POLLIN}};
         if (poll(fds, o->stop >= 0 ? 3 : 2, WRITE_POLL_MS) < 0)
             continue;
         if (fds[0].revents != 0)
@@ -166,15 +167,20 @@ static void *work(void *arg)
 /* A tool call that finds the queue full is a tool error, which a model understands; the rest are errors. */
 static void refuse(transport *t, const mk_mcp_message *message)
 {
-    static const char busy[] = "{\\\"error\\\":\\\"E_LIMIT\\\",\\\"message\\\":\\\"too many calls are waiting\\\","
-                               "\\\"details\\\":{\\\"limit\\\":\\\"queue\\\",\\\"retry\\\":\\\"as_is\\\"}}";
+    static const char busy[] =
+        "{\\\"error\\\":\\\"E_LIMIT\\\",\\\"message\\\":\\\"too many calls are waiting\\\","
+        "\\\"details\\\":{\\\"limit\\\":\\\"queue\\\",\\\"retry\\\":\\\"as_is\\\"}}";
     mk_buf out;
     mk_buf_init(&out, t->alloc);
     if (mk_str_eq(message->method, MK_STR("tools/call")) && !message->claims)
-        mk_buf_printf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
-                      "\"isError\":true}}", MK_STR_ARG(message->id), busy);
+        mk_buf_printf(
+            &out,
+            "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
+            "\"isError\":true}}",
+            MK_STR_ARG(message->id), busy);
     else
-        mk_mcp_error(&out, message->id, -32603, "too many calls are waiting", "{\"error\":\"E_LIMIT\",\"retry\":\"as_is\"}");
+        mk_mcp_error(&out, message->id, -32603, "too many calls are waiting",
+                     "{\"error\":\"E_LIMIT\",\"retry\":\"as_is\"}");
     if (!out.failed)
         send_line(t, mk_buf_view(&out));
     mk_buf_free(&out);
@@ -336,7 +342,8 @@ static mk_code serve(transport *t, bool *stopped, mk_err *err)
     bool more = true;
     mk_code rc = MK_OK;
     while (rc == MK_OK && more && !atomic_load(&t->broken)) {
-        struct pollfd fds[] = {{.fd = t->options->in, .events = POLLIN}, {.fd = t->options->stop, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = t->options->in, .events = POLLIN},
+                               {.fd = t->options->stop, .events = POLLIN}};
         const int n = poll(fds, t->options->stop >= 0 ? 2 : 1, TICK_MS);
         if (n > 0 && t->options->stop >= 0 && fds[1].revents != 0) {
             *stopped = true;

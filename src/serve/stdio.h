@@ -17,8 +17,10 @@ typedef struct mk_stdio_options {
     void *tick_ctx;
 } mk_stdio_options;
 
-/* Serves until the input ends, `stop` is readable or the output is broken. Calls that run when the input ends have
- * 1.5 s to finish; otherwise they are cancelled. Errors: MK_E_NOMEM, MK_E_STATE when threads cannot start. */
-MK_CHECK mk_code mk_mcp_stdio(mk_mcp *server, const mk_alloc *alloc, const mk_stdio_options *options, mk_err *err);
+/* Serves until the input ends, `stop` is readable or the output is broken. Calls that run when the input ends
+ * have 1.5 s to finish; otherwise they are cancelled. Errors: MK_E_NOMEM, MK_E_STATE when threads cannot
+ * start. */
+MK_CHECK mk_code mk_mcp_stdio(mk_mcp *server, const mk_alloc *alloc, const mk_stdio_options *options,
+                              mk_err *err);
 
 #endif

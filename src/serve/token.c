@@ -30,7 +30,9 @@ static bool read_scopes(mk_str text, unsigned *out)
     static const struct {
         const char *name;
         unsigned bits;
-    } scopes[] = {{"read", MK_SCOPE_READ}, {"write", MK_SCOPE_READ | MK_SCOPE_WRITE}, {"admin", MK_SCOPE_READ | MK_SCOPE_WRITE | MK_SCOPE_ADMIN}};
+    } scopes[] = {{"read", MK_SCOPE_READ},
+                  {"write", MK_SCOPE_READ | MK_SCOPE_WRITE},
+                  {"admin", MK_SCOPE_READ | MK_SCOPE_WRITE | MK_SCOPE_ADMIN}};
     *out = 0;
     while (text.n > 0) {
         const char *comma = memchr(text.p, ',', text.n);

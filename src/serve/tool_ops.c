@@ -1,8 +1,8 @@
 /* tool_ops.c — operators run for a client. See tool.h. Layer: serve.
  *
  * A page too large for a client is computed again with the largest limit that fits, so that what is sent is a
- * result of its own, with its own digest and cursor, and never a row cut in half. Source: serving spec, 2.4 to 2.7,
- * 3.3; decisions.md 4. */
+ * result of its own, with its own digest and cursor, and never a row cut in half. Source: serving spec, 2.4
+ * to 2.7, 3.3; decisions.md 4. */
 #include "serve/tool.h"
 
 #include <stdio.h>
@@ -101,7 +101,8 @@ static mk_code read_time_format(served *s, mk_str text, mk_err *err)
         s->wire.times = text.p[0] == 'i' ? MK_WIRE_ISO : MK_WIRE_US;
         return MK_OK;
     }
-    mk_fail(err, MK_E_SCHEMA, "time_format: \"%.*s\" is not accepted", (int)(text.n > 40 ? 40 : text.n), text.p);
+    mk_fail(err, MK_E_SCHEMA, "time_format: \"%.*s\" is not accepted", (int)(text.n > 40 ? 40 : text.n),
+            text.p);
     mk_err_path(err, "time_format");
     mk_err_hint(err, "pass us or iso");
     return MK_E_SCHEMA;
@@ -112,9 +113,12 @@ static mk_code read_time_format(served *s, mk_str text, mk_err *err)
 /* The payload of a result that was served, computed whole at its own belief time. */
 static mk_code recompute(served *s, const mk_kept *kept, const mk_json **payload, mk_err *err)
 {
-    mk_call_options options = {.mask = mk_service_mask(s->service, s->caller->user_only), .ceilings = s->service->options.ceilings,
-                               .time_scale = s->service->options.time_scale, .row_budget = WHOLE_ROWS_MAX,
-                               .deadline_us = s->caller->deadline_us, .cancelled = s->caller->cancelled};
+    mk_call_options options = {.mask = mk_service_mask(s->service, s->caller->user_only),
+                               .ceilings = s->service->options.ceilings,
+                               .time_scale = s->service->options.time_scale,
+                               .row_budget = WHOLE_ROWS_MAX,
+                               .deadline_us = s->caller->deadline_us,
+                               .cancelled = s->caller->cancelled};
     mk_call_result result;
     mk_json *args, *tree;
     mk_buf text;
@@ -141,8 +145,9 @@ static mk_code recompute(served *s, const mk_kept *kept, const mk_json **payload
     *payload = tree;
 out:
     if (rc == MK_E_LIMIT)
-        mk_err_hint(err, "the list behind the reference is too long to be taken whole: read rows_total, or narrow "
-                         "that call");
+        mk_err_hint(err,
+                    "the list behind the reference is too long to be taken whole: read rows_total, or narrow "
+                    "that call");
     mk_call_result_free(&result);
     mk_arena_free(&scratch);
     mk_buf_free(&text);
@@ -151,7 +156,8 @@ out:
 
 static mk_code bad_ref(const char *name, mk_str text, mk_err *err)
 {
-    mk_fail(err, MK_E_INVALID_ARG, "%s: \"%.*s\" names no result", name, (int)(text.n > 90 ? 90 : text.n), text.p);
+    mk_fail(err, MK_E_INVALID_ARG, "%s: \"%.*s\" names no result", name, (int)(text.n > 90 ? 90 : text.n),
+            text.p);
     mk_err_path(err, "%s", name);
     mk_err_hint(err, "write <result_digest>.rows with the digest of a result of this session");
     return MK_E_INVALID_ARG;
@@ -228,7 +234,8 @@ static mk_code check_walk(served *s, const mk_json *filled, mk_err *err)
 
 static mk_code run_once(served *s, mk_err *err)
 {
-    const mk_call_options options = {.mask = mk_service_mask(s->service, s->caller->user_only), .ceilings = s->caller->ceilings,
+    const mk_call_options options = {.mask = mk_service_mask(s->service, s->caller->user_only),
+                                     .ceilings = s->caller->ceilings,
                                      .time_scale = s->service->options.time_scale,
                                      .deadline_us = s->caller->deadline_us,
                                      .cancelled = s->caller->cancelled};
@@ -239,8 +246,8 @@ static mk_code run_once(served *s, mk_err *err)
     mk_arena_init(&scratch, s->service->alloc);
     scratch.limit = MK_CALL_MEMORY;
     MK_TRY(rc, mk_canon_tree(&text, s->arena, s->args, err));
-    rc = mk_call_run(s->store, s->view, mk_str_of(s->op->name), mk_buf_view(&text), &options, &scratch, &s->result,
-                     err);
+    rc = mk_call_run(s->store, s->view, mk_str_of(s->op->name), mk_buf_view(&text), &options, &scratch,
+                     &s->result, err);
 out:
     mk_arena_free(&scratch);
     mk_buf_free(&text);
@@ -292,7 +299,8 @@ static void note_empty(served *s, const mk_json *filled, mk_buf *note)
         mk_buf_c(note, '.');
     }
     if (s->result.has_extent) {
-        const mk_json lo = {.kind = MK_JSON_INT, .i = s->result.vt_min}, hi = {.kind = MK_JSON_INT, .i = s->result.vt_max};
+        const mk_json lo = {.kind = MK_JSON_INT, .i = s->result.vt_min},
+                      hi = {.kind = MK_JSON_INT, .i = s->result.vt_max};
         mk_buf_z(note, " The data extend from ");
         put_time_words(note, &lo);
         mk_buf_z(note, " to ");
@@ -363,8 +371,10 @@ static mk_code leave_out(served *s, mk_err *err)
     char uri[100], note[200];
     s->wire.without = largest_member(s);
     snprintf(uri, sizeof uri, "merkhet://result/%s", s->result.digest);
-    snprintf(note, sizeof note, "%s is left out here, because it alone is larger than a result may be; the whole result "
-             "is the resource %s", s->wire.without != NULL ? s->wire.without : "nothing", "named in full_result");
+    snprintf(note, sizeof note,
+             "%s is left out here, because it alone is larger than a result may be; the whole result "
+             "is the resource %s",
+             s->wire.without != NULL ? s->wire.without : "nothing", "named in full_result");
     s->wire.full_result = mk_arena_copy(s->arena, mk_str_of(uri));
     s->wire.note = mk_arena_copy(s->arena, mk_str_of(note));
     return s->wire.full_result.p == NULL || s->wire.note.p == NULL ? mk_fail_nomem(err) : write_text(s, err);
@@ -380,7 +390,8 @@ static mk_code fit(served *s, size_t rows, mk_err *err)
     bool takes_limit = false;
     for (const mk_arg *a = s->op->args; a->name != NULL; a++)
         takes_limit |= strcmp(a->name, "limit") == 0;
-    for (int i = 0; i < TRIES_MAX && s->text.n > budget && pages && takes_limit && rows != SIZE_MAX && rows > 1; i++) {
+    for (int i = 0;
+         i < TRIES_MAX && s->text.n > budget && pages && takes_limit && rows != SIZE_MAX && rows > 1; i++) {
         size_t limit = (size_t)((double)rows * (double)budget / (double)s->text.n * 0.95);
         if (limit >= rows)
             limit = rows / 2;
@@ -427,7 +438,8 @@ static mk_code prepare(served *s, const mk_json *arguments, mk_err *err)
     mk_code rc;
     const bool object = arguments != NULL && arguments->kind == MK_JSON_OBJECT;
     MK_TRY(rc, split(s, object ? arguments : &none, &rest, &only, err));
-    MK_TRY(rc, mk_edge_repair(s->op, object || arguments == NULL ? &rest : arguments, s->arena, &s->args, err));
+    MK_TRY(rc,
+           mk_edge_repair(s->op, object || arguments == NULL ? &rest : arguments, s->arena, &s->args, err));
     s->wire.times = s->service->options.times;
     MK_TRY(rc, read_time_format(s, only.time_format, err));
     MK_TRY(rc, mk_service_store(s->service, &s->store, err));
@@ -447,7 +459,8 @@ static mk_code pin(served *s, mk_err *err)
 {
     const mk_json *as_of = member(s->args, "as_of_tt");
     const bool past = as_of != NULL && as_of->kind == MK_JSON_INT && !as_of->b && as_of->i < MK_OPEN_END - 1;
-    const mk_code rc = mk_view_at(s->store, (mk_tt){MK_OPEN_END}, mk_service_mask(s->service, s->caller->user_only), &s->view, err);
+    const mk_code rc = mk_view_at(s->store, (mk_tt){MK_OPEN_END},
+                                  mk_service_mask(s->service, s->caller->user_only), &s->view, err);
     if (rc == MK_OK)
         s->wire.tt = past ? as_of->i : mk_view_effective_tt(s->view).us;
     return rc;
@@ -480,8 +493,8 @@ out:
     return rc;
 }
 
-mk_code mk_serve_op(mk_service *service, const mk_operator *op, const mk_caller *caller, const mk_json *arguments, mk_buf *out,
-                    char full_result[MK_RESULT_URI_MAX], mk_err *err)
+mk_code mk_serve_op(mk_service *service, const mk_operator *op, const mk_caller *caller,
+                    const mk_json *arguments, mk_buf *out, char full_result[MK_RESULT_URI_MAX], mk_err *err)
 {
     served s = {.service = service, .op = op, .caller = caller, .arena = caller->arena};
     mk_call_result_init(&s.result, service->alloc);
@@ -500,11 +513,15 @@ mk_code mk_serve_op(mk_service *service, const mk_operator *op, const mk_caller 
 
 /* ---- as a tool ---- */
 
-mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call, const mk_json *arguments,
-                       mk_buf *out, mk_err *err)
+mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *call,
+                       const mk_json *arguments, mk_buf *out, mk_err *err)
 {
-    const mk_caller caller = {.arena = mk_mcp_arena(call), .principal = mk_mcp_principal(call), .user_only = mk_mcp_is_user_only(call), .cancelled = mk_mcp_cancelled(call),
-                              .deadline_us = mk_mcp_deadline(call), .result_bytes = service->options.result_bytes,
+    const mk_caller caller = {.arena = mk_mcp_arena(call),
+                              .principal = mk_mcp_principal(call),
+                              .user_only = mk_mcp_is_user_only(call),
+                              .cancelled = mk_mcp_cancelled(call),
+                              .deadline_us = mk_mcp_deadline(call),
+                              .result_bytes = service->options.result_bytes,
                               .ceilings = service->options.ceilings};
     char full_result[MK_RESULT_URI_MAX];
     mk_buf text;
@@ -518,8 +535,10 @@ mk_code mk_tool_run_op(mk_service *service, const mk_operator *op, mk_mcp_call *
     }
     mk_buf_z(out, "\"content\":[{\"type\":\"text\",\"text\":");
     mk_canon_string(out, mk_buf_view(&text));
-    mk_buf_printf(out, "},{\"type\":\"resource_link\",\"uri\":\"%s\",\"name\":\"%s result\",\"mimeType\":\"application/json\"}]", full_result,
-                  op->name);
+    mk_buf_printf(out,
+                  "},{\"type\":\"resource_link\",\"uri\":\"%s\",\"name\":\"%s "
+                  "result\",\"mimeType\":\"application/json\"}]",
+                  full_result, op->name);
     if (mk_mcp_is_structured(call)) {
         mk_buf_z(out, ",\"structuredContent\":");
         mk_buf_str(out, mk_buf_view(&text));

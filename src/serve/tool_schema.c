@@ -1,7 +1,8 @@
 /* tool_schema.c — operators as tools: schemas and descriptions. See tool.h. Layer: serve.
  *
- * One `type` a node, no unions, no references, every bound repeated in words, because clients drop keywords they do
- * not know. Times are text: models write dates better than microseconds, and integers stay welcome at the edge. */
+ * One `type` a node, no unions, no references, every bound repeated in words, because clients drop keywords
+ * they do not know. Times are text: models write dates better than microseconds, and integers stay welcome at
+ * the edge. */
 #include "serve/tool.h"
 
 #include <stdio.h>
@@ -38,7 +39,9 @@ static void put_bounds(mk_buf *text, const mk_arg *arg)
         if (arg->doc == NULL || strstr(arg->doc, "ISO 8601") == NULL)
             mk_buf_z(text, "; ISO 8601 or microseconds");
         break;
-    case MK_ARG_ANY: mk_buf_z(text, "; text that is a JSON literal (12, true, null, \"12\") is that value"); break;
+    case MK_ARG_ANY:
+        mk_buf_z(text, "; text that is a JSON literal (12, true, null, \"12\") is that value");
+        break;
     case MK_ARG_INTEGER:
         if (arg->max != INT64_MAX && !arg->any_size)
             mk_buf_printf(text, "; %lld to %lld", (long long)arg->min, (long long)arg->max);
@@ -61,8 +64,9 @@ static void put_bounds(mk_buf *text, const mk_arg *arg)
 
 static bool has_default(const mk_arg *arg)
 {
-    return arg->default_json != NULL && strcmp(arg->default_json, "null") != 0 && arg->type != MK_ARG_TIMESTAMP &&
-           arg->type != MK_ARG_LIST && arg->type != MK_ARG_OBJECT && arg->type != MK_ARG_ANY;
+    return arg->default_json != NULL && strcmp(arg->default_json, "null") != 0 &&
+           arg->type != MK_ARG_TIMESTAMP && arg->type != MK_ARG_LIST && arg->type != MK_ARG_OBJECT &&
+           arg->type != MK_ARG_ANY;
 }
 
 static void put_description(mk_buf *out, const mk_arg *arg)
@@ -228,11 +232,14 @@ void mk_tool_op_entry(mk_buf *out, const mk_operator *op, bool raised, size_t re
     put_tool_description(out, op);
     mk_buf_z(out, ",\"inputSchema\":");
     mk_tool_input_schema(out, op);
-    mk_buf_z(out, ",\"outputSchema\":{\"type\":\"object\",\"required\":[\"op\",\"truncated\",\"result_digest\"],"
-                  "\"properties\":{\"op\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"},"
-                  "\"result_digest\":{\"type\":\"string\"}}},\"annotations\":{\"title\":");
+    mk_buf_z(out,
+             ",\"outputSchema\":{\"type\":\"object\",\"required\":[\"op\",\"truncated\",\"result_digest\"],"
+             "\"properties\":{\"op\":{\"type\":\"string\"},\"truncated\":{\"type\":\"boolean\"},"
+             "\"result_digest\":{\"type\":\"string\"}}},\"annotations\":{\"title\":");
     put_title(out, op->name);
-    mk_buf_z(out, ",\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":false}");
+    mk_buf_z(
+        out,
+        ",\"readOnlyHint\":true,\"destructiveHint\":false,\"idempotentHint\":true,\"openWorldHint\":false}");
     if (raised)
         mk_buf_printf(out, ",\"_meta\":{\"anthropic/maxResultSizeChars\":%zu}",
                       result_bytes > 500000 ? (size_t)500000 : result_bytes);

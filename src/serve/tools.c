@@ -18,7 +18,8 @@ static void op_entry(const mk_tool *tool, mk_buf *out)
     mk_tool_op_entry(out, data->op, bytes > MK_RESULT_BYTES, bytes);
 }
 
-static mk_code op_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code op_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                      mk_err *err)
 {
     const tool_data *data = tool->data;
     return mk_tool_run_op(data->service, data->op, call, arguments, out, err);
@@ -26,7 +27,8 @@ static mk_code op_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arg
 
 /* ---- the others ---- */
 
-static mk_code run_card(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_card(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                        mk_err *err)
 {
     mk_buf text;
     mk_code rc;
@@ -49,74 +51,114 @@ typedef struct other_tool {
     const char *properties; /* of the input schema */
     const char *required;   /* its list; NULL: none */
     const char *always;     /* a member that every result has, and its type */
-    mk_code (*run)(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err);
+    mk_code (*run)(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                   mk_err *err);
     bool writes; /* only with --write */
 } other_tool;
 
-#define AS_OF "\"as_of_tt\":{\"type\":\"string\",\"description\":\"belief time, ISO 8601 or microseconds; leave out for the latest belief\"}"
-#define PLAN                                                                                                                    \
-    "\"plan\":{\"type\":\"string\",\"description\":\"a plan as JSON: plan_id, steps of {id, op, args, depends_on}, answer_spec of {kind, "  \
+#define AS_OF                                                                                                \
+    "\"as_of_tt\":{\"type\":\"string\",\"description\":\"belief time, ISO 8601 or microseconds; leave out "  \
+    "for the latest belief\"}"
+#define PLAN                                                                                                 \
+    "\"plan\":{\"type\":\"string\",\"description\":\"a plan as JSON: plan_id, steps of {id, op, args, "      \
+    "depends_on}, answer_spec of {kind, "                                                                    \
     "from}; an argument may be {\\\"$ref\\\":\\\"s1.rows[0].uid\\\"}\"}"
 
-#define SUBJECT                                                                                                              \
-    "\"uid\":{\"type\":\"string\",\"description\":\"the node; leave out for an edge\"},\"src\":{\"type\":\"string\",\"description\":\"uid "  \
-    "where the edge starts\"},\"rel_type\":{\"type\":\"string\"},\"dst\":{\"type\":\"string\",\"description\":\"uid where it ends\"},"        \
+#define SUBJECT                                                                                              \
+    "\"uid\":{\"type\":\"string\",\"description\":\"the node; leave out for an "                             \
+    "edge\"},\"src\":{\"type\":\"string\",\"description\":\"uid "                                            \
+    "where the edge "                                                                                        \
+    "starts\"},\"rel_type\":{\"type\":\"string\"},\"dst\":{\"type\":\"string\",\"description\":\"uid where " \
+    "it ends\"},"                                                                                            \
     "\"disc\":{\"type\":\"string\",\"description\":\"tells edges with the same ends and type apart\"}"
-#define SPAN                                                                                                                 \
-    ",\"props\":{\"type\":\"string\",\"description\":\"properties as a JSON object\"},\"vt_s\":{\"type\":\"string\",\"description\":\"true "  \
-    "from, ISO 8601 or microseconds\"},\"vt_e\":{\"type\":\"string\",\"description\":\"true until, exclusive; leave out for open\"}"
-#define FACTS(members, needed)                                                                                               \
-    "\"facts\":{\"type\":\"array\",\"description\":\"one batch: all of it or nothing\",\"items\":{\"type\":\"object\","                     \
-    "\"additionalProperties\":false,\"required\":[" needed "],\"properties\":{" members "}}},\"request_id\":{\"type\":\"string\","             \
+#define SPAN                                                                                                 \
+    ",\"props\":{\"type\":\"string\",\"description\":\"properties as a JSON "                                \
+    "object\"},\"vt_s\":{\"type\":\"string\",\"description\":\"true "                                        \
+    "from, ISO 8601 or microseconds\"},\"vt_e\":{\"type\":\"string\",\"description\":\"true until, "         \
+    "exclusive; leave out for open\"}"
+#define FACTS(members, needed)                                                                               \
+    "\"facts\":{\"type\":\"array\",\"description\":\"one batch: all of it or "                               \
+    "nothing\",\"items\":{\"type\":\"object\","                                                              \
+    "\"additionalProperties\":false,\"required\":[" needed "],\"properties\":{" members                      \
+    "}}},\"request_id\":{\"type\":\"string\","                                                               \
     "\"description\":\"a repeat with the same id writes nothing and gives the first time\"}"
 
-static mk_code run_assert(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_assert(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                          mk_err *err)
 {
     return mk_tool_write(service, call, MK_WRITE_ASSERT, arguments, out, err);
 }
 
-static mk_code run_retract(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_retract(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                           mk_err *err)
 {
     return mk_tool_write(service, call, MK_WRITE_RETRACT, arguments, out, err);
 }
 
-static mk_code run_correct(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_correct(mk_service *service, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                           mk_err *err)
 {
     return mk_tool_write(service, call, MK_WRITE_CORRECT, arguments, out, err);
 }
 
 static const other_tool others[] = {
-    {"ask", "Ask", "Asks a question in words and gets a checked answer: value, text, claims with their verdicts, and what was incomplete. "
-                   "Says what is missing instead of guessing. Name entities by uid where you know it; write dates as ISO 8601.",
+    {"ask", "Ask",
+     "Asks a question in words and gets a checked answer: value, text, claims with their verdicts, and what "
+     "was incomplete. "
+     "Says what is missing instead of guessing. Name entities by uid where you know it; write dates as ISO "
+     "8601.",
      "\"question\":{\"type\":\"string\",\"description\":\"the question, one sentence\"}," AS_OF
-     ",\"uids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":64,\"description\":\"identifiers the question is about, at most 64\"}",
+     ",\"uids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":64,\"description\":"
+     "\"identifiers the question is about, at most 64\"}",
      "\"question\"", "\"abstained\":{\"type\":\"boolean\"}", mk_tool_ask, false},
-    {"describe_dataset", "Describe dataset", "Start here: what the store holds. Labels, relation types, property names with their kinds, counts, and the "
-                                             "extent of both clocks. Times are microseconds since 1970, UTC.",
+    {"describe_dataset", "Describe dataset",
+     "Start here: what the store holds. Labels, relation types, property names with their kinds, counts, and "
+     "the "
+     "extent of both clocks. Times are microseconds since 1970, UTC.",
      "", NULL, "\"entities\":{\"type\":\"integer\"}", run_card, false},
-    {"graph_assert", "Assert facts", "Writes that nodes or edges hold from vt_s on. Give uid and label for a node, src, rel_type and dst for an edge. What was "
-                                     "believed before stays readable at its own belief time.",
-     FACTS(SUBJECT ",\"label\":{\"type\":\"string\",\"description\":\"kind of node\"}" SPAN, "\"vt_s\""), "\"facts\"", "\"tt\":{\"type\":\"integer\"}", run_assert, true},
-    {"graph_correct", "Correct facts", "Writes that something was different from vt_s to vt_e than believed so far. The old version stays readable at earlier "
-                                       "belief times. Use graph_retract when it was not there at all any more.",
+    {"graph_assert", "Assert facts",
+     "Writes that nodes or edges hold from vt_s on. Give uid and label for a node, src, rel_type and dst for "
+     "an edge. What was "
+     "believed before stays readable at its own belief time.",
+     FACTS(SUBJECT ",\"label\":{\"type\":\"string\",\"description\":\"kind of node\"}" SPAN, "\"vt_s\""),
+     "\"facts\"", "\"tt\":{\"type\":\"integer\"}", run_assert, true},
+    {"graph_correct", "Correct facts",
+     "Writes that something was different from vt_s to vt_e than believed so far. The old version stays "
+     "readable at earlier "
+     "belief times. Use graph_retract when it was not there at all any more.",
      FACTS(SUBJECT SPAN, "\"vt_s\""), "\"facts\"", "\"tt\":{\"type\":\"integer\"}", run_correct, true},
-    {"graph_retract", "Retract facts", "Writes that a node or an edge no longer holds from t on. Nothing is erased: earlier beliefs keep it.",
-     FACTS(SUBJECT ",\"t\":{\"type\":\"string\",\"description\":\"from then on it does not hold, ISO 8601 or microseconds\"}", "\"t\""), "\"facts\"",
-     "\"tt\":{\"type\":\"integer\"}", run_retract, true},
-    {"plan_check", "Check a plan", "Says everything that is wrong with a plan before it runs: steps, arguments, references, identifiers, times, cost. Each "
-                                   "violation names its place and what would be accepted.",
+    {"graph_retract", "Retract facts",
+     "Writes that a node or an edge no longer holds from t on. Nothing is erased: earlier beliefs keep it.",
+     FACTS(SUBJECT ",\"t\":{\"type\":\"string\",\"description\":\"from then on it does not hold, ISO 8601 or "
+                   "microseconds\"}",
+           "\"t\""),
+     "\"facts\"", "\"tt\":{\"type\":\"integer\"}", run_retract, true},
+    {"plan_check", "Check a plan",
+     "Says everything that is wrong with a plan before it runs: steps, arguments, references, identifiers, "
+     "times, cost. Each "
+     "violation names its place and what would be accepted.",
      PLAN, "\"plan\"", "\"valid\":{\"type\":\"boolean\"}", mk_tool_plan_check, false},
-    {"plan_run", "Run a plan", "Checks a plan and runs it at one belief. Steps without limit are computed whole. The trace has every step's result digest, "
-                               "which verify_answer can cite; answer_gaps says what the answer leaves out.",
+    {"plan_run", "Run a plan",
+     "Checks a plan and runs it at one belief. Steps without limit are computed whole. The trace has every "
+     "step's result digest, "
+     "which verify_answer can cite; answer_gaps says what the answer leaves out.",
      PLAN "," AS_OF, "\"plan\"", "\"valid\":{\"type\":\"boolean\"}", mk_tool_plan_run, false},
-    {"verify_answer", "Verify an answer", "Checks an answer you wrote over results of this session. Each claim has id, type (count, value, entity, set_equal, "
-                                          "ordering, interval, ...), value or uids, evidence (result digests) and from, a path such as <digest>.rows_total. "
-                                          "Returns verdicts and the text that may be shown. Or pass a saved bundle.",
-     "\"text\":{\"type\":\"string\",\"description\":\"the answer as prose\"},\"claims\":{\"type\":\"array\",\"description\":\"what the text states; "
-     "members of other claim types are accepted too\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"id\",\"type\","
-     "\"evidence\"],\"properties\":{\"id\":{\"type\":\"string\"},\"type\":{\"type\":\"string\"},\"from\":{\"type\":\"string\"},\"value\":{"
-     "\"type\":\"string\"},\"uids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"evidence\":{\"type\":\"array\",\"items\":{\"type\":"
-     "\"string\"}}}}},\"bundle\":{\"type\":\"string\",\"description\":\"a bundle as JSON, instead of text and claims\"}",
+    {"verify_answer", "Verify an answer",
+     "Checks an answer you wrote over results of this session. Each claim has id, type (count, value, "
+     "entity, set_equal, "
+     "ordering, interval, ...), value or uids, evidence (result digests) and from, a path such as "
+     "<digest>.rows_total. "
+     "Returns verdicts and the text that may be shown. Or pass a saved bundle.",
+     "\"text\":{\"type\":\"string\",\"description\":\"the answer as "
+     "prose\"},\"claims\":{\"type\":\"array\",\"description\":\"what the text states; "
+     "members of other claim types are accepted "
+     "too\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"id\",\"type\","
+     "\"evidence\"],\"properties\":{\"id\":{\"type\":\"string\"},\"type\":{\"type\":\"string\"},\"from\":{"
+     "\"type\":\"string\"},\"value\":{"
+     "\"type\":\"string\"},\"uids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"evidence\":{"
+     "\"type\":\"array\",\"items\":{\"type\":"
+     "\"string\"}}}}},\"bundle\":{\"type\":\"string\",\"description\":\"a bundle as JSON, instead of text "
+     "and claims\"}",
      NULL, NULL, mk_tool_verify_answer, false},
 };
 #define OTHER_COUNT (sizeof others / sizeof *others)
@@ -134,12 +176,18 @@ static void other_entry(const mk_tool *tool, mk_buf *out)
     mk_buf_z(out, "}},\"outputSchema\":{\"type\":\"object\",\"properties\":{");
     mk_buf_z(out, o->always != NULL ? o->always : "");
     /* history is kept, so nothing that is written destroys; a repeat is the same only with a request id */
-    const bool model = strcmp(o->name, "ask") == 0 && ((const tool_data *)tool->data)->service->options.model != NULL;
-    mk_buf_printf(out, "}},\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,\"destructiveHint\":false,\"idempotentHint\":%s,"
-                  "\"openWorldHint\":%s}}", o->title, o->writes ? "false" : "true", o->writes ? "false" : "true", model ? "true" : "false");
+    const bool model =
+        strcmp(o->name, "ask") == 0 && ((const tool_data *)tool->data)->service->options.model != NULL;
+    mk_buf_printf(out,
+                  "}},\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,\"destructiveHint\":false,"
+                  "\"idempotentHint\":%s,"
+                  "\"openWorldHint\":%s}}",
+                  o->title, o->writes ? "false" : "true", o->writes ? "false" : "true",
+                  model ? "true" : "false");
 }
 
-static mk_code other_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code other_run(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                         mk_err *err)
 {
     const tool_data *data = tool->data;
     return data->other->run(data->service, call, arguments, out, err);
@@ -185,7 +233,8 @@ static mk_code check_names(const mk_operator *const *ops, size_t count, const ch
         if (!is_known(ops, count, at, word)) {
             const mk_operator *near = mk_operator_near((mk_str){at, word});
             mk_fail(err, MK_E_INVALID_ARG, "\"%.*s\" is neither a tool nor a group of tools", (int)word, at);
-            mk_err_hint(err, "%s%s; merkhet ops lists them", near ? "did you mean " : "graph, memory and context are groups",
+            mk_err_hint(err, "%s%s; merkhet ops lists them",
+                        near ? "did you mean " : "graph, memory and context are groups",
                         near ? near->name : "");
             return MK_E_INVALID_ARG;
         }
@@ -194,7 +243,8 @@ static mk_code check_names(const mk_operator *const *ops, size_t count, const ch
     return MK_OK;
 }
 
-mk_code mk_tools_open(const mk_alloc *alloc, mk_service *service, const char *only, mk_tools *out, mk_err *err)
+mk_code mk_tools_open(const mk_alloc *alloc, mk_service *service, const char *only, mk_tools *out,
+                      mk_err *err)
 {
     size_t count;
     const mk_operator *const *ops = mk_operators(&count);
@@ -214,11 +264,15 @@ mk_code mk_tools_open(const mk_alloc *alloc, mk_service *service, const char *on
         const mk_operator *op = i < count ? ops[i] : NULL;
         const other_tool *o = op == NULL ? &others[i - count] : NULL;
         const char *name = op != NULL ? op->name : o->name;
-        if ((!is_listed(only, name) && !(op != NULL && is_listed(only, op->group))) || (o != NULL && o->writes && !service->options.write))
+        if ((!is_listed(only, name) && !(op != NULL && is_listed(only, op->group))) ||
+            (o != NULL && o->writes && !service->options.write))
             continue;
         const size_t at = out->count++;
         data[at] = (tool_data){.service = service, .op = op, .other = o};
-        out->all[at] = (mk_tool){.name = name, .data = &data[at], .writes = o != NULL && o->writes, .entry = op != NULL ? op_entry : other_entry,
+        out->all[at] = (mk_tool){.name = name,
+                                 .data = &data[at],
+                                 .writes = o != NULL && o->writes,
+                                 .entry = op != NULL ? op_entry : other_entry,
                                  .run = op != NULL ? op_run : other_run};
         out->list[at] = &out->all[at];
     }

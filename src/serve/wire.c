@@ -210,8 +210,8 @@ bool mk_wire_cursor_parse(mk_str text, mk_wire_cursor *out)
            mk_str_to_i64((mk_str){at + 1, (size_t)(dot - at) - 1}, &out->tt) && out->tt >= 0;
 }
 
-static mk_code put_cursor(mk_buf *out, const mk_json *value, const mk_json *filled, int64_t tt, mk_arena *arena,
-                          mk_err *err)
+static mk_code put_cursor(mk_buf *out, const mk_json *value, const mk_json *filled, int64_t tt,
+                          mk_arena *arena, mk_err *err)
 {
     char check[9];
     if (value->kind != MK_JSON_STRING) {

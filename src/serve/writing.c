@@ -33,7 +33,8 @@ static bool has_open(long pid, const char *file)
     return found;
 }
 
-/* Who holds the lock of a store: the lock belongs to an open file, so whoever has it open. 0: it is not to be seen. */
+/* Who holds the lock of a store: the lock belongs to an open file, so whoever has it open. 0: it is not to be
+ * seen. */
 static long holder_of(const char *dir)
 {
     char path[PATH_MAX], file[PATH_MAX];
@@ -54,7 +55,9 @@ static mk_code locked(mk_service *service, mk_err *err)
 {
     char extra[48];
     const long pid = holder_of(service->dir);
-    mk_fail(err, MK_E_STATE, pid > 0 ? "process %ld is writing to this store" : "another process is writing to this store", pid);
+    mk_fail(err, MK_E_STATE,
+            pid > 0 ? "process %ld is writing to this store" : "another process is writing to this store",
+            pid);
     mk_err_reason(err, "locked");
     mk_err_retry(err, MK_RETRY_AS_IS);
     mk_err_hint(err, "try again once it has finished; reading works meanwhile");
@@ -89,7 +92,8 @@ out:
 
 /* ---- batches ---- */
 
-static mk_code read_ops(const mk_caller *caller, const mk_json *list, const mk_writing *how, mk_op **ops, mk_err *err)
+static mk_code read_ops(const mk_caller *caller, const mk_json *list, const mk_writing *how, mk_op **ops,
+                        mk_err *err)
 {
     mk_code rc = MK_OK;
     if (list == NULL || list->kind != MK_JSON_ARRAY || list->n == 0 || list->n > MK_WRITE_OPS_MAX) {
@@ -113,8 +117,8 @@ out:
     return rc;
 }
 
-/* Ids are each principal's own: two that chose the same one must not swallow each other's batch, nor learn of it. Those of
- * "public" are as on the command line. */
+/* Ids are each principal's own: two that chose the same one must not swallow each other's batch, nor learn of
+ * it. Those of "public" are as on the command line. */
 static mk_code own_id(const mk_caller *caller, mk_str id, mk_str *out, mk_err *err)
 {
     *out = id;
@@ -135,7 +139,8 @@ static mk_code own_id(const mk_caller *caller, mk_str id, mk_str *out, mk_err *e
     return MK_OK;
 }
 
-mk_code mk_serve_write(mk_service *service, const mk_caller *caller, const mk_json *ops, const mk_writing *how, mk_buf *out, mk_err *err)
+mk_code mk_serve_write(mk_service *service, const mk_caller *caller, const mk_json *ops,
+                       const mk_writing *how, mk_buf *out, mk_err *err)
 {
     mk_write_options options = {0};
     mk_store *store;
@@ -158,17 +163,22 @@ out:
 static const mk_json *given(const mk_json *object, const char *name)
 {
     const mk_json *value = mk_json_get(object, name);
-    return value == NULL || value->kind == MK_JSON_NULL || (value->kind == MK_JSON_STRING && value->text.n == 0) ? NULL : value;
+    return value == NULL || value->kind == MK_JSON_NULL ||
+                   (value->kind == MK_JSON_STRING && value->text.n == 0)
+               ? NULL
+               : value;
 }
 
-static mk_code put_member(const mk_caller *caller, const char *name, const mk_json *value, mk_buf *out, mk_err *err)
+static mk_code put_member(const mk_caller *caller, const char *name, const mk_json *value, mk_buf *out,
+                          mk_err *err)
 {
     mk_buf_printf(out, ",\"%s\":", name);
     return mk_canon_tree(out, caller->arena, value, err);
 }
 
 /* Properties as an object, or as text that holds one. */
-static mk_code put_props(const mk_caller *caller, const mk_json *value, size_t index, mk_buf *out, mk_err *err)
+static mk_code put_props(const mk_caller *caller, const mk_json *value, size_t index, mk_buf *out,
+                         mk_err *err)
 {
     mk_json *tree;
     mk_code rc = MK_OK;
@@ -188,7 +198,8 @@ static mk_code put_props(const mk_caller *caller, const mk_json *value, size_t i
     return MK_E_SCHEMA;
 }
 
-static mk_code put_time(const mk_json *fact, const char *name, const char *as, bool needed, size_t index, mk_buf *out, mk_err *err)
+static mk_code put_time(const mk_json *fact, const char *name, const char *as, bool needed, size_t index,
+                        mk_buf *out, mk_err *err)
 {
     const mk_json *value = given(fact, name);
     int64_t t;
@@ -196,7 +207,8 @@ static mk_code put_time(const mk_json *fact, const char *name, const char *as, b
         return MK_OK;
     if (value != NULL && value->kind == MK_JSON_INT && !value->b)
         t = value->i;
-    else if (value == NULL || value->kind != MK_JSON_STRING || (mk_time_parse(value->text, &t, NULL) != MK_OK && !mk_str_to_i64(value->text, &t))) {
+    else if (value == NULL || value->kind != MK_JSON_STRING ||
+             (mk_time_parse(value->text, &t, NULL) != MK_OK && !mk_str_to_i64(value->text, &t))) {
         mk_fail(err, MK_E_SCHEMA, "facts[%zu].%s: a time is needed, ISO 8601 or microseconds", index, name);
         mk_err_path(err, "facts[%zu].%s", index, name);
         return MK_E_SCHEMA;
@@ -206,9 +218,11 @@ static mk_code put_time(const mk_json *fact, const char *name, const char *as, b
 }
 
 /* What the fact is about: members of their own, or inside of "ref". */
-static mk_code put_subject(const mk_caller *caller, const mk_json *fact, bool node, bool as_ref, size_t index, mk_buf *out, mk_err *err)
+static mk_code put_subject(const mk_caller *caller, const mk_json *fact, bool node, bool as_ref, size_t index,
+                           mk_buf *out, mk_err *err)
 {
-    static const char *const of_node[] = {"uid", NULL}, *const of_edge[] = {"src", "rel_type", "dst", "disc", NULL};
+    static const char *const of_node[] = {"uid", NULL}, *const of_edge[] = {"src", "rel_type", "dst", "disc",
+                                                                            NULL};
     mk_code rc = MK_OK;
     if (as_ref)
         mk_buf_printf(out, ",\"ref\":{\"kind\":\"%s\"", node ? "node" : "edge");
@@ -217,7 +231,9 @@ static mk_code put_subject(const mk_caller *caller, const mk_json *fact, bool no
         if (value != NULL) {
             MK_TRY(rc, put_member(caller, *name, value, out, err));
         } else if (strcmp(*name, "disc") != 0) {
-            mk_fail(err, MK_E_SCHEMA, "facts[%zu]: uid names a node, src, rel_type and dst an edge; %s is missing", index, *name);
+            mk_fail(err, MK_E_SCHEMA,
+                    "facts[%zu]: uid names a node, src, rel_type and dst an edge; %s is missing", index,
+                    *name);
             mk_err_path(err, "facts[%zu].%s", index, *name);
             rc = MK_E_SCHEMA;
             goto out;
@@ -231,15 +247,16 @@ out:
 
 static mk_code check_members(const mk_json *fact, size_t index, mk_err *err)
 {
-    static const char *const known[] = {"uid", "label", "src", "rel_type", "dst", "disc", "props", "vt_s", "vt_e", "t"};
+    static const char *const known[] = {"uid",  "label", "src",  "rel_type", "dst",
+                                        "disc", "props", "vt_s", "vt_e",     "t"};
     for (size_t m = 0; m < fact->n; m++) {
         bool found = false;
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
             found |= mk_str_eq(fact->members[m].key, mk_str_of(known[k]));
         if (found)
             continue;
-        mk_fail(err, MK_E_SCHEMA, "facts[%zu]: there is no member \"%.*s\"", index, (int)(fact->members[m].key.n > 40 ? 40 : fact->members[m].key.n),
-                fact->members[m].key.p);
+        mk_fail(err, MK_E_SCHEMA, "facts[%zu]: there is no member \"%.*s\"", index,
+                (int)(fact->members[m].key.n > 40 ? 40 : fact->members[m].key.n), fact->members[m].key.p);
         mk_err_path(err, "facts[%zu]", index);
         mk_err_hint(err, "uid, label, src, rel_type, dst, disc, props, vt_s, vt_e and t are known");
         return MK_E_SCHEMA;
@@ -247,7 +264,8 @@ static mk_code check_members(const mk_json *fact, size_t index, mk_err *err)
     return MK_OK;
 }
 
-static mk_code put_op(const mk_caller *caller, mk_write_verb verb, const mk_json *fact, size_t index, mk_buf *out, mk_err *err)
+static mk_code put_op(const mk_caller *caller, mk_write_verb verb, const mk_json *fact, size_t index,
+                      mk_buf *out, mk_err *err)
 {
     mk_code rc;
     if (fact->kind != MK_JSON_OBJECT) {
@@ -257,7 +275,11 @@ static mk_code put_op(const mk_caller *caller, mk_write_verb verb, const mk_json
     }
     MK_TRY(rc, check_members(fact, index, err));
     const bool node = given(fact, "uid") != NULL;
-    mk_buf_printf(out, "{\"op\":\"%s\"", verb == MK_WRITE_RETRACT ? "retract" : verb == MK_WRITE_CORRECT ? "correct" : node ? "assert_node" : "assert_edge");
+    mk_buf_printf(out, "{\"op\":\"%s\"",
+                  verb == MK_WRITE_RETRACT   ? "retract"
+                  : verb == MK_WRITE_CORRECT ? "correct"
+                  : node                     ? "assert_node"
+                                             : "assert_edge");
     MK_TRY(rc, put_subject(caller, fact, node, verb != MK_WRITE_ASSERT, index, out, err));
     if (verb == MK_WRITE_RETRACT) {
         MK_TRY(rc, put_time(fact, "t", "t", true, index, out, err));
@@ -277,17 +299,22 @@ out:
     return rc;
 }
 
-mk_code mk_serve_facts(mk_service *service, const mk_caller *caller, mk_write_verb verb, const mk_json *arguments, mk_str reference, mk_buf *out,
-                       mk_err *err)
+mk_code mk_serve_facts(mk_service *service, const mk_caller *caller, mk_write_verb verb,
+                       const mk_json *arguments, mk_str reference, mk_buf *out, mk_err *err)
 {
-    const mk_json *facts = arguments != NULL && arguments->kind == MK_JSON_OBJECT ? mk_json_get(arguments, "facts") : NULL;
-    const mk_json *id = arguments != NULL && arguments->kind == MK_JSON_OBJECT ? given(arguments, "request_id") : NULL;
+    const mk_json *facts =
+        arguments != NULL && arguments->kind == MK_JSON_OBJECT ? mk_json_get(arguments, "facts") : NULL;
+    const mk_json *id =
+        arguments != NULL && arguments->kind == MK_JSON_OBJECT ? given(arguments, "request_id") : NULL;
     mk_json *ops;
     mk_buf text;
     mk_code rc;
     mk_buf_init(&text, service->alloc);
-    if (facts == NULL || (facts->kind != MK_JSON_ARRAY && facts->kind != MK_JSON_OBJECT) || (id != NULL && id->kind != MK_JSON_STRING)) {
-        rc = mk_fail(err, MK_E_SCHEMA, id != NULL && id->kind != MK_JSON_STRING ? "request_id: text is needed" : "facts: a list of facts is needed");
+    if (facts == NULL || (facts->kind != MK_JSON_ARRAY && facts->kind != MK_JSON_OBJECT) ||
+        (id != NULL && id->kind != MK_JSON_STRING)) {
+        rc = mk_fail(err, MK_E_SCHEMA,
+                     id != NULL && id->kind != MK_JSON_STRING ? "request_id: text is needed"
+                                                              : "facts: a list of facts is needed");
         mk_err_path(err, id != NULL && id->kind != MK_JSON_STRING ? "request_id" : "facts");
         goto out;
     }
@@ -307,7 +334,8 @@ mk_code mk_serve_facts(mk_service *service, const mk_caller *caller, mk_write_ve
         goto out;
     }
     MK_TRY(rc, mk_json_parse(caller->arena, kept, NULL, &ops, err));
-    const mk_writing how = {.request_id = id != NULL ? id->text : (mk_str){NULL, 0}, .reference = id != NULL ? id->text : reference};
+    const mk_writing how = {.request_id = id != NULL ? id->text : (mk_str){NULL, 0},
+                            .reference = id != NULL ? id->text : reference};
     rc = mk_serve_write(service, caller, ops, &how, out, err);
 out:
     mk_buf_free(&text);

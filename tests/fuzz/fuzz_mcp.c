@@ -1,5 +1,6 @@
-/* Messages of the Model Context Protocol, one a line, of both eras, with a session and without. Whatever comes in, each request is
- * answered once, everything sent is JSON on one line, and what is no request is answered only with an error. */
+/* Messages of the Model Context Protocol, one a line, of both eras, with a session and without. Whatever
+ * comes in, each request is answered once, everything sent is JSON on one line, and what is no request is
+ * answered only with an error. */
 #include <stdlib.h>
 
 #include "../support/mcp_fixture.h"
@@ -20,8 +21,12 @@ static void need(bool truth)
 /* A fuzzer has no time for tools that wait. */
 static void make_offer(void)
 {
-    static const char *const slow[] = {"test_slow", "test_silent", "test_logging_tool", "test_tool_with_logging",
-                                       "test_tool_with_progress", "test_reconnection"};
+    static const char *const slow[] = {"test_slow",
+                                       "test_silent",
+                                       "test_logging_tool",
+                                       "test_tool_with_logging",
+                                       "test_tool_with_progress",
+                                       "test_reconnection"};
     size_t count = 0;
     mcp_fixture_init(&offer);
     for (size_t i = 0; i < mcp_fixture_tool_count; i++) {
@@ -65,7 +70,8 @@ static void take(mk_mcp *server, mk_mcp_session *session, mk_str line)
     need(session == NULL || mk_mcp_begin(session, &message));
     need(mk_mcp_handle(server, session, &message, &stream, &arena, &out, &status, NULL) == MK_OK);
     need(status == 200 || status == 202 || status == 400 || status == 404);
-    if (message.kind == MK_MESSAGE_BAD || (message.kind == MK_MESSAGE_REQUEST && !mk_mcp_is_listening(&message)))
+    if (message.kind == MK_MESSAGE_BAD ||
+        (message.kind == MK_MESSAGE_REQUEST && !mk_mcp_is_listening(&message)))
         need(out.n > 0); /* the end of a subscription may have been sent already */
     if (message.kind == MK_MESSAGE_NOTIFICATION || message.kind == MK_MESSAGE_RESPONSE)
         need(out.n == 0);
@@ -89,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need(mk_mcp_open(&mk_alloc_default, &offer, &options, &server, NULL) == MK_OK);
     mk_mcp_stop_listening(server); /* a subscription ends as soon as it began */
     if (data[0] % 3 != 0)
-        need(mk_mcp_session_open(server, &general, data[0] % 3 == 1, MK_STR("public"), &session, NULL) == MK_OK);
+        need(mk_mcp_session_open(server, &general, data[0] % 3 == 1, MK_STR("public"), &session, NULL) ==
+             MK_OK);
     const char *p = (const char *)data + 1, *end = (const char *)data + size;
     for (int lines = 0; p < end && lines < LINES_MAX; lines++) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));

@@ -1,5 +1,5 @@
-/* Plans: any bytes. Whatever they are, the check ends with a report that is JSON, and finds nothing in a plan that it then calls
- * invalid. */
+/* Plans: any bytes. Whatever they are, the check ends with a report that is JSON, and finds nothing in a plan
+ * that it then calls invalid. */
 #include <stdlib.h>
 
 #include "plan/plan.h"
@@ -14,9 +14,15 @@ static void need(bool truth)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const mk_view_stats stats = {.entities = 10, .node_versions = 10, .edge_versions = 1000, .has_extent = true, .vt_max = 1000, .max_out_degree = 9};
+    const mk_view_stats stats = {.entities = 10,
+                                 .node_versions = 10,
+                                 .edge_versions = 1000,
+                                 .has_extent = true,
+                                 .vt_max = 1000,
+                                 .max_out_degree = 9};
     const mk_str ids[] = {MK_STR("a")};
-    const mk_plan_check_options options = {.stats = &stats, .ground = true, .allowed = ids, .allowed_count = 1};
+    const mk_plan_check_options options = {
+        .stats = &stats, .ground = true, .allowed = ids, .allowed_count = 1};
     mk_plan_report report;
     mk_arena arena;
     mk_json *tree;

@@ -1,5 +1,5 @@
-/* Questions: any bytes, over one small store. A reading is a plan that passes the check; everything else says what is missing, or is
- * a typed error. */
+/* Questions: any bytes, over one small store. A reading is a plan that passes the check; everything else says
+ * what is missing, or is a typed error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,12 +45,20 @@ static void make_store(void)
     need(mkdtemp(folder) != NULL);
     need(mk_store_open(folder, &options, &store, NULL) == MK_OK);
     for (size_t i = 0; i < 5; i++)
-        write_op((mk_op){.kind = MK_OP_ASSERT_NODE, .uid = mk_str_of(uids[i]), .label = MK_STR("Account"), .props = MK_STR("{\"name\":\"Lee Ray\"}"),
+        write_op((mk_op){.kind = MK_OP_ASSERT_NODE,
+                         .uid = mk_str_of(uids[i]),
+                         .label = MK_STR("Account"),
+                         .props = MK_STR("{\"name\":\"Lee Ray\"}"),
                          .vt_e = MK_OPEN_END});
     for (int64_t i = 0; i < 20; i++)
-        write_op((mk_op){.kind = MK_OP_ASSERT_EDGE, .src = mk_str_of(uids[i % 5]), .dst = mk_str_of(uids[(i + 1) % 5]),
-                         .rel_type = i % 2 ? MK_STR("Make_a_visit") : MK_STR("RATE"), .disc = MK_STR(""), .props = MK_STR("{\"rating\":2}"),
-                         .vt_s = 1330000000000000 + i * 86400000000, .vt_e = 1330000000000001 + i * 86400000000});
+        write_op((mk_op){.kind = MK_OP_ASSERT_EDGE,
+                         .src = mk_str_of(uids[i % 5]),
+                         .dst = mk_str_of(uids[(i + 1) % 5]),
+                         .rel_type = i % 2 ? MK_STR("Make_a_visit") : MK_STR("RATE"),
+                         .disc = MK_STR(""),
+                         .props = MK_STR("{\"rating\":2}"),
+                         .vt_s = 1330000000000000 + i * 86400000000,
+                         .vt_e = 1330000000000001 + i * 86400000000});
     need(mk_view_at(store, (mk_tt){MK_OPEN_END}, 0, &view, NULL) == MK_OK);
     atexit(remove_folder);
 }
@@ -67,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (store == NULL)
         make_store();
     mk_arena_init(&arena, &mk_alloc_default);
-    const mk_code rc = mk_offline_plan(store, view, (mk_str){(const char *)data, size}, &options, &arena, &result, NULL);
+    const mk_code rc =
+        mk_offline_plan(store, view, (mk_str){(const char *)data, size}, &options, &arena, &result, NULL);
     need(rc == MK_OK || rc == MK_E_INVALID_ARG || rc == MK_E_LIMIT);
     if (rc == MK_OK && result.planned) {
         need(result.understood.n > 0);

@@ -4,7 +4,8 @@
  * each of the 54 questions of the shared even.json, or says what is missing. A plan is checked with no
  * identifiers but those in the question, run, reported, verified strictly and gated; what leaves the gate is
  * compared by the rules of scores. tests/questions/README.md says how a shared answer becomes a value of a
- * plan. Then the planner without a model reads the same questions: it may say nothing, and must not be wrong. Source: issue 4; evaluation spec, 10. */
+ * plan. Then the planner without a model reads the same questions: it may say nothing, and must not be wrong.
+ * Source: issue 4; evaluation spec, 10. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -306,8 +307,9 @@ static bool try_plan(world *w, const mk_json *question, const mk_json *entry)
 
 /* ---- the planner without a model ---- */
 
-/* Whether the planner's plan for a question gives the shared answer, or a listed alternative; *answered: it gave one. The
- * shape of the answer is free: one uid is a set of one, a row with t_a and t_b the interval it begins with. */
+/* Whether the planner's plan for a question gives the shared answer, or a listed alternative; *answered: it
+ * gave one. The shape of the answer is free: one uid is a set of one, a row with t_a and t_b the interval it
+ * begins with. */
 static bool offline_is_right(world *w, const mk_json *question, bool *answered)
 {
     const mk_json *others = mk_json_get(question, "alternatives");
@@ -329,12 +331,15 @@ static bool offline_is_right(world *w, const mk_json *question, bool *answered)
         must(mk_trial_run(g->store, read.plan, &options, objects, &arena, &trial, &err), &err);
         *answered = trial.reported && trial.gated.emitted;
         for (size_t i = 0; *answered && i <= others->n && !right; i++) {
-            const mk_json *answer = i == 0 ? mk_json_get(question, "answer") : mk_json_get(&others->items[i - 1], "answer");
+            const mk_json *answer =
+                i == 0 ? mk_json_get(question, "answer") : mk_json_get(&others->items[i - 1], "answer");
             const mk_json gold = wanted(&arena, answer);
             mk_json *plan;
             mk_score score;
             must(mk_json_parse(&arena, read.plan, NULL, &plan, &err), &err);
-            must(mk_score_answer(text_of(mk_json_get(plan, "answer_spec"), "kind"), &gold, trial.trace.answer, &arena, &score, &err), &err);
+            must(mk_score_answer(text_of(mk_json_get(plan, "answer_spec"), "kind"), &gold, trial.trace.answer,
+                                 &arena, &score, &err),
+                 &err);
             right = score.em == 1;
         }
         if (*answered && !right)

@@ -517,8 +517,9 @@ static void test_operators__costs_are_estimated_before_running(void **state)
     mk_err err;
     const mk_call_options tight = {.ceilings = {.rows_scanned_est = 1}};
     err = run_bad(b, "resolve_entities", "{\"query\":\"a\"}", &tight, MK_E_COST);
-    assert_non_null(strstr(err.extra, "\"ceilings\":{\"rows_scanned_est\":1},\"counter_offers\":[],\"estimate\":{"
-                                      "\"expansions_est\":0,\"rows_scanned_est\":10,"));
+    assert_non_null(strstr(err.extra,
+                           "\"ceilings\":{\"rows_scanned_est\":1},\"counter_offers\":[],\"estimate\":{"
+                           "\"expansions_est\":0,\"rows_scanned_est\":10,"));
     /* The cost check stands before the kernel, so the unknown seed is not seen. */
     run_bad(b, "snapshot_subgraph", "{\"seeds\":[\"nobody\"],\"t_valid\":1}", &tight, MK_E_COST);
 

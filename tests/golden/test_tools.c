@@ -1,7 +1,7 @@
 /* test_tools.c — the operators as tools: every golden call over the protocol.
  *
- * Goal: what a client gets over the wire is the reference's result: the same digest, the same codes of errors, text
- * and structured content the same object, within the budget of bytes. Schemas are walked in
+ * Goal: what a client gets over the wire is the reference's result: the same digest, the same codes of
+ * errors, text and structured content the same object, within the budget of bytes. Schemas are walked in
  * tests/unit/test_tool_schemas.c. Source: serving spec, 2.4 to 2.7. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,7 +106,8 @@ static const mk_json *ask(rig *r)
     mk_mcp_read(mk_buf_view(&r->request), &r->arena, &message);
     assert_int_equal(message.kind, MK_MESSAGE_REQUEST);
     assert_true(mk_mcp_begin(r->session, &message));
-    must(mk_mcp_handle(r->server, r->session, &message, &r->stream, &r->arena, &r->answer, &status, &err), &err);
+    must(mk_mcp_handle(r->server, r->session, &message, &r->stream, &r->arena, &r->answer, &status, &err),
+         &err);
     must(mk_json_parse(&r->arena, mk_buf_view(&r->answer), NULL, &tree, &err), &err);
     return mk_json_get(tree, "result");
 }
@@ -114,8 +115,10 @@ static const mk_json *ask(rig *r)
 static const mk_json *call_tool(rig *r, const char *name, mk_str arguments)
 {
     mk_buf_clear(&r->request);
-    mk_buf_printf(&r->request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":",
-                  name);
+    mk_buf_printf(
+        &r->request,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"%s\",\"arguments\":",
+        name);
     mk_buf_str(&r->request, arguments);
     mk_buf_z(&r->request, "}}");
     return ask(r);
@@ -130,7 +133,8 @@ static bool is_error(const mk_json *result)
 /* The object in the text block; for a success it is the structured content too. */
 static const mk_json *object_of(rig *r, const mk_json *result)
 {
-    const mk_json *content = mk_json_get(result, "content"), *structured = mk_json_get(result, "structuredContent");
+    const mk_json *content = mk_json_get(result, "content"),
+                  *structured = mk_json_get(result, "structuredContent");
     mk_buf a, b;
     mk_json *tree;
     mk_err err;
@@ -191,7 +195,8 @@ static void check_call(rig *r, const golden_call *call, tally *t)
         if (!mk_str_eq(call->code, MK_STR("E_SCHEMA")) && !mk_str_eq(call->code, MK_STR("E_INVALID_ARG")))
             fail_msg("line %d: not refused", call->line);
         t->understood++; /* 5.0, "a" for ["a"], "12": what has one meaning is repaired */
-    } else if (mk_json_get(object, "served") != NULL && mk_json_get(mk_json_get(object, "served"), "limit_used")) {
+    } else if (mk_json_get(object, "served") != NULL &&
+               mk_json_get(mk_json_get(object, "served"), "limit_used")) {
         t->fitted++;
     } else {
         if (!mk_str_eq(mk_json_get(object, "result_digest")->text, call->digest))
@@ -220,8 +225,8 @@ static void test_tools__golden_calls_have_the_references_digests(void **state)
         golden_close(calls);
         rig_close(&r);
     }
-    print_message("%d calls: %d the same, %d with a smaller page, %d understood that the reference refuses\n", t.calls, t.same,
-                  t.fitted, t.understood);
+    print_message("%d calls: %d the same, %d with a smaller page, %d understood that the reference refuses\n",
+                  t.calls, t.same, t.fitted, t.understood);
     assert_true(t.calls > 1000 && t.same > t.calls * 9 / 10);
 }
 
@@ -248,7 +253,8 @@ static void test_tools__results_keep_to_the_budget_and_pages_are_one_snapshot(vo
         const mk_json *cursor = mk_json_get(object, "cursor");
         if (cursor->kind == MK_JSON_NULL)
             break;
-        snprintf(args, sizeof args, "{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"limit\":1000,\"cursor\":\"%.*s\"}",
+        snprintf(args, sizeof args,
+                 "{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"limit\":1000,\"cursor\":\"%.*s\"}",
                  MK_STR_ARG(cursor->text));
     }
     assert_int_equal(rows, total);
@@ -262,12 +268,14 @@ static void test_tools__a_cursor_is_refused_where_it_does_not_belong(void **stat
     rig r;
     (void)state;
     rig_open(&r, 0, 0);
-    const mk_json *object = object_of(&r, call_tool(&r, "version_history", MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
-                                                    "\"t_b\":null},\"limit\":1}")));
+    const mk_json *object = object_of(&r, call_tool(&r, "version_history",
+                                                    MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
+                                                           "\"t_b\":null},\"limit\":1}")));
     snprintf(cursor, sizeof cursor, "%.*s", MK_STR_ARG(mk_json_get(object, "cursor")->text));
-    static const char *const others[] = {"\"kind\":\"node\",\"window\":{\"t_a\":0,\"t_b\":null}",
-                                         "\"kind\":\"edge\",\"window\":{\"t_a\":1,\"t_b\":null}",
-                                         "\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"as_of_tt\":1"};
+    static const char *const others[] = {
+        "\"kind\":\"node\",\"window\":{\"t_a\":0,\"t_b\":null}",
+        "\"kind\":\"edge\",\"window\":{\"t_a\":1,\"t_b\":null}",
+        "\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"as_of_tt\":1"};
     for (size_t i = 0; i < 3; i++) {
         snprintf(args, sizeof args, "{%s,\"cursor\":\"%s\"}", others[i], cursor);
         const mk_json *result = call_tool(&r, "version_history", mk_str_of(args));
@@ -275,7 +283,8 @@ static void test_tools__a_cursor_is_refused_where_it_does_not_belong(void **stat
         assert_true(mk_str_eq(mk_json_get(object_of(&r, result), "error")->text, MK_STR("E_INVALID_ARG")));
     }
     cursor[strlen(cursor) - 1] = cursor[strlen(cursor) - 1] == '0' ? '1' : '0';
-    snprintf(args, sizeof args, "{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"cursor\":\"%s\"}", cursor);
+    snprintf(args, sizeof args, "{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"cursor\":\"%s\"}",
+             cursor);
     assert_true(is_error(call_tool(&r, "version_history", mk_str_of(args))));
     rig_close(&r);
 }
@@ -286,8 +295,9 @@ static void test_tools__a_reference_reads_the_whole_result(void **state)
     rig r;
     (void)state;
     rig_open(&r, 0, 0);
-    const mk_json *object = object_of(&r, call_tool(&r, "version_history", MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
-                                                    "\"t_b\":null},\"limit\":2}")));
+    const mk_json *object = object_of(&r, call_tool(&r, "version_history",
+                                                    MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
+                                                           "\"t_b\":null},\"limit\":2}")));
     const int64_t total = mk_json_get(object, "rows_total")->i;
     snprintf(args, sizeof args, "{\"fn\":\"count\",\"input_ref\":\"%.*s.rows\"}",
              MK_STR_ARG(mk_json_get(object, "result_digest")->text));
@@ -299,8 +309,10 @@ static void test_tools__a_reference_reads_the_whole_result(void **state)
     object = object_of(&r, call_tool(&r, "compute", MK_STR("{\"fn\":\"count\",\"input\":[1,2,3]}")));
     assert_int_equal(mk_json_get(object, "value")->i, 3);
     assert_non_null(mk_json_get(mk_json_get(object, "completeness"), "value"));
-    static const char *const bad[] = {"{\"fn\":\"count\",\"input_ref\":\"x\"}", "{\"fn\":\"count\",\"input_ref\":7}",
-                                      "{\"fn\":\"count\",\"input_ref\":\"0000000000000000000000000000000000000000000000000000000000000000.rows\"}"};
+    static const char *const bad[] = {
+        "{\"fn\":\"count\",\"input_ref\":\"x\"}", "{\"fn\":\"count\",\"input_ref\":7}",
+        "{\"fn\":\"count\",\"input_ref\":\"0000000000000000000000000000000000000000000000000000000000000000."
+        "rows\"}"};
     for (size_t i = 0; i < 3; i++)
         assert_true(is_error(call_tool(&r, "compute", mk_str_of(bad[i]))));
     rig_close(&r);
@@ -311,11 +323,14 @@ static void test_tools__an_empty_page_says_where_it_looked(void **state)
     rig r;
     (void)state;
     rig_open(&r, 0, 0);
-    const mk_json *object = object_of(&r, call_tool(&r, "version_history", MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":"
-                                                    "\"1950-01-01\",\"t_b\":\"2261-01-01\"},\"rel_types\":[]}")));
+    const mk_json *object =
+        object_of(&r, call_tool(&r, "version_history",
+                                MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":"
+                                       "\"1950-01-01\",\"t_b\":\"2261-01-01\"},\"rel_types\":[]}")));
     if (mk_json_get(object, "error") != NULL) /* before 1970 is refused, and says so */
-        object = object_of(&r, call_tool(&r, "version_history", MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
-                                         "\"t_b\":\"2261-01-01\"},\"rel_types\":[]}")));
+        object = object_of(&r, call_tool(&r, "version_history",
+                                         MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
+                                                "\"t_b\":\"2261-01-01\"},\"rel_types\":[]}")));
     assert_int_equal(mk_json_get(object, "rows")->n, 0);
     const mk_json *note = mk_json_get(mk_json_get(object, "served"), "note");
     assert_non_null(note);
@@ -335,23 +350,34 @@ static void test_tools__an_answer_of_the_client_is_checked(void **state)
     rig r;
     (void)state;
     rig_open(&r, 0, 0);
-    const mk_json *object = object_of(&r, call_tool(&r, "version_history", MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"limit\":2}")));
+    const mk_json *object = object_of(
+        &r, call_tool(&r, "version_history",
+                      MK_STR("{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":null},\"limit\":2}")));
     const int64_t total = mk_json_get(object, "rows_total")->i;
     snprintf(digest, sizeof digest, "%.*s", MK_STR_ARG(mk_json_get(object, "result_digest")->text));
     for (int wrong = 0; wrong < 2; wrong++) {
-        snprintf(args, sizeof args, "{\"text\":\"There are %lld versions.\",\"claims\":[{\"id\":\"c1\",\"type\":\"count\",\"value\":%lld,\"evidence\":[\"%s\"],"
-                 "\"from\":\"%s.rows_total\"}]}", (long long)total + wrong, (long long)total + wrong, digest, digest);
+        snprintf(
+            args, sizeof args,
+            "{\"text\":\"There are %lld "
+            "versions.\",\"claims\":[{\"id\":\"c1\",\"type\":\"count\",\"value\":%lld,\"evidence\":[\"%s\"],"
+            "\"from\":\"%s.rows_total\"}]}",
+            (long long)total + wrong, (long long)total + wrong, digest, digest);
         object = object_of(&r, call_tool(&r, "verify_answer", mk_str_of(args)));
         assert_int_equal(mk_json_get(object, "emitted")->b, !wrong);
     }
     /* the number of rows on a page of two is thin evidence for a count of all */
-    snprintf(args, sizeof args, "{\"text\":\"There are 2 versions.\",\"claims\":[{\"id\":\"c1\",\"type\":\"count\",\"value\":2,\"evidence\":[\"%s\"],"
-             "\"from\":\"%s.rows\"}]}", digest, digest);
+    snprintf(args, sizeof args,
+             "{\"text\":\"There are 2 "
+             "versions.\",\"claims\":[{\"id\":\"c1\",\"type\":\"count\",\"value\":2,\"evidence\":[\"%s\"],"
+             "\"from\":\"%s.rows\"}]}",
+             digest, digest);
     object = object_of(&r, call_tool(&r, "verify_answer", mk_str_of(args)));
     const mk_json *claims = mk_json_get(mk_json_get(object, "report"), "claims");
     assert_false(mk_str_eq(mk_json_get(&claims->items[0], "verdict")->text, MK_STR("supported")));
-    static const char *const bad[] = {"{}", "{\"text\":\"x\",\"claims\":{}}", "{\"text\":\"x\",\"claims\":[{\"id\":\"c\",\"type\":\"count\",\"evidence\":[\"s1\"]}]}",
-                                      "{\"bundle\":\"{}\"}", "{\"bundle\":7}"};
+    static const char *const bad[] = {
+        "{}", "{\"text\":\"x\",\"claims\":{}}",
+        "{\"text\":\"x\",\"claims\":[{\"id\":\"c\",\"type\":\"count\",\"evidence\":[\"s1\"]}]}",
+        "{\"bundle\":\"{}\"}", "{\"bundle\":7}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_true(is_error(call_tool(&r, "verify_answer", mk_str_of(bad[i]))));
     rig_close(&r);
@@ -362,14 +388,17 @@ static void test_tools__questions_and_plans(void **state)
     rig r;
     (void)state;
     rig_open(&r, 0, 0);
-    const mk_json *object = object_of(&r, call_tool(&r, "ask", MK_STR("{\"question\":\"How many events are there?\"}")));
+    const mk_json *object =
+        object_of(&r, call_tool(&r, "ask", MK_STR("{\"question\":\"How many events are there?\"}")));
     assert_false(mk_json_get(object, "abstained")->b);
     assert_int_equal(mk_json_get(object, "claims")->n, 1);
     object = object_of(&r, call_tool(&r, "ask", MK_STR("{\"question\":\"How tall is the tower?\"}")));
     assert_true(mk_json_get(object, "abstained")->b);
     assert_true(is_error(call_tool(&r, "ask", MK_STR("{}"))));
-    static const char *const plan = "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{"
-                                    "\"t_a\":0,\"t_b\":4611686018427387904}}}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.%s\"}}";
+    static const char *const plan =
+        "{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\","
+        "\"window\":{"
+        "\"t_a\":0,\"t_b\":4611686018427387904}}}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.%s\"}}";
     char args[700], text[600];
     snprintf(text, sizeof text, plan, "rows_total");
     snprintf(args, sizeof args, "{\"plan\":%s}", text);
@@ -391,7 +420,8 @@ static void test_tools__a_store_that_is_not_there_is_named(void **state)
     mk_err err;
     (void)state;
     must(mk_service_open(&mk_alloc_default, &options, &r.service, &err), &err);
-    must(mk_tools_open(&mk_alloc_default, r.service, "describe_dataset,resolve_entities", &r.tools, &err), &err);
+    must(mk_tools_open(&mk_alloc_default, r.service, "describe_dataset,resolve_entities", &r.tools, &err),
+         &err);
     assert_int_equal(r.tools.count, 2);
     mk_offer_init(&r.offer, r.service, &r.tools, "0");
     must(mk_mcp_open(&mk_alloc_default, &r.offer, NULL, &r.server, &err), &err);
@@ -405,7 +435,8 @@ static void test_tools__a_store_that_is_not_there_is_named(void **state)
     assert_non_null(strstr(r.answer.p, "merkhet init"));
     assert_null(call_tool(&r, "temporal_paths", MK_STR("{}"))); /* switched off: no such tool */
     mk_tools none;
-    assert_int_equal(mk_tools_open(&mk_alloc_default, r.service, "resolve_entity", &none, &err), MK_E_INVALID_ARG);
+    assert_int_equal(mk_tools_open(&mk_alloc_default, r.service, "resolve_entity", &none, &err),
+                     MK_E_INVALID_ARG);
     mk_mcp_session_close(r.session);
     mk_mcp_close(r.server);
     mk_tools_close(&r.tools);

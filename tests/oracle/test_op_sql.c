@@ -1,8 +1,8 @@
 /* test_op_sql.c — what SQL can say, said by SQLite over the same rows.
  *
- * Random histories go into a store and, as the slow model's rows, into one table of SQLite's. Counts, sums and
- * sets that a query can express are then asked of both, at the present and at past beliefs: a third reading
- * of the definitions, by somebody else's engine. */
+ * Random histories go into a store and, as the slow model's rows, into one table of SQLite's. Counts, sums
+ * and sets that a query can express are then asked of both, at the present and at past beliefs: a third
+ * reading of the definitions, by somebody else's engine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,14 +164,16 @@ static void histories(world *w)
     char uid[256], text[256];
     some_uid(w, uid, text);
     const mk_json *h = ask(w, "entity_history", "\"include_edges\":true,\"uid\":%s", uid);
-    same(w, "versions", number(h, "rows_total"), sql(w, "SELECT count(*) FROM b WHERE NOT edge AND id=%s", text));
+    same(w, "versions", number(h, "rows_total"),
+         sql(w, "SELECT count(*) FROM b WHERE NOT edge AND id=%s", text));
     same(w, "edges", (int64_t)mk_json_get(h, "edges")->n,
          sql(w, "SELECT count(*) FROM b WHERE edge AND (src=%s OR dst=%s)", text, text));
     int64_t sum = 0;
     const mk_json *rows = mk_json_get(h, "rows");
     for (size_t i = 0; i < rows->n; i++)
         sum += number(&rows->items[i], "vt_s");
-    same(w, "sum of starts", sum, sql(w, "SELECT coalesce(sum(vt_s),0) FROM b WHERE NOT edge AND id=%s", text));
+    same(w, "sum of starts", sum,
+         sql(w, "SELECT coalesce(sum(vt_s),0) FROM b WHERE NOT edge AND id=%s", text));
 }
 
 static void snapshots(world *w)
@@ -180,15 +182,18 @@ static void snapshots(world *w)
     some_uid(w, uid, text);
     const long long t = some_time(w);
     const mk_json *s = ask(w, "snapshot_subgraph", "\"hops\":1,\"seeds\":[%s],\"t_valid\":%lld", uid, t);
-    const char *reached =
-        "n AS (SELECT DISTINCT id FROM b WHERE NOT edge AND vt_s<=%lld AND %lld<vt_e),"
-        "r AS (SELECT id FROM n WHERE id=%s UNION SELECT n.id FROM n JOIN b ON b.edge AND b.vt_s<=%lld AND %lld<b.vt_e"
-        " AND ((b.src=%s AND b.dst=n.id) OR (b.dst=%s AND b.src=n.id)) WHERE EXISTS(SELECT 1 FROM n WHERE id=%s))";
+    const char *reached = "n AS (SELECT DISTINCT id FROM b WHERE NOT edge AND vt_s<=%lld AND %lld<vt_e),"
+                          "r AS (SELECT id FROM n WHERE id=%s UNION SELECT n.id FROM n JOIN b ON b.edge AND "
+                          "b.vt_s<=%lld AND %lld<b.vt_e"
+                          " AND ((b.src=%s AND b.dst=n.id) OR (b.dst=%s AND b.src=n.id)) WHERE EXISTS(SELECT "
+                          "1 FROM n WHERE id=%s))";
     char with[2400];
     snprintf(with, sizeof with, reached, t, t, text, t, t, text, text, text);
     same(w, "nodes within a hop", number(s, "nodes_total"), sql(w, ", %s SELECT count(*) FROM r", with));
     same(w, "edges among them", number(s, "rows_total"),
-         sql(w, ", %s SELECT count(*) FROM b WHERE edge AND vt_s<=%lld AND %lld<vt_e AND src IN r AND dst IN r", with, t, t));
+         sql(w,
+             ", %s SELECT count(*) FROM b WHERE edge AND vt_s<=%lld AND %lld<vt_e AND src IN r AND dst IN r",
+             with, t, t));
 }
 
 static void series(world *w)
@@ -204,10 +209,11 @@ static void series(world *w)
     const long long a = some_time(w);
     for (size_t i = 0; i < 4; i++) {
         char text[400];
-        const mk_json *rows = mk_json_get(
-            ask(w, "graph_metric_timeseries",
-                "\"metric\":\"%s\",\"stride\":5,\"window\":{\"t_a\":%lld,\"t_b\":%lld}", metrics[i].metric, a, a + 20),
-            "rows");
+        const mk_json *rows =
+            mk_json_get(ask(w, "graph_metric_timeseries",
+                            "\"metric\":\"%s\",\"stride\":5,\"window\":{\"t_a\":%lld,\"t_b\":%lld}",
+                            metrics[i].metric, a, a + 20),
+                        "rows");
         for (size_t k = 0; k < rows->n; k++) {
             snprintf(text, sizeof text, "%s", metrics[i].sql);
             const long long t = a + 5 * (long long)k;
@@ -230,10 +236,14 @@ static void differences(world *w)
         for (int removed = 0; removed < 2; removed++) {
             char name[32];
             const long long in = removed ? t1 : t2, out = removed ? t2 : t1;
-            snprintf(name, sizeof name, "%s_%s_total", edge ? "edges" : "nodes", removed ? "removed" : "added");
-            same(w, name, number(d, name),
-                 sql(w, "SELECT count(*) FROM (SELECT id FROM b WHERE edge=%d AND vt_s<=%lld AND %lld<vt_e EXCEPT"
-                        " SELECT id FROM b WHERE edge=%d AND vt_s<=%lld AND %lld<vt_e)", edge, in, in, edge, out, out));
+            snprintf(name, sizeof name, "%s_%s_total", edge ? "edges" : "nodes",
+                     removed ? "removed" : "added");
+            same(
+                w, name, number(d, name),
+                sql(w,
+                    "SELECT count(*) FROM (SELECT id FROM b WHERE edge=%d AND vt_s<=%lld AND %lld<vt_e EXCEPT"
+                    " SELECT id FROM b WHERE edge=%d AND vt_s<=%lld AND %lld<vt_e)",
+                    edge, in, in, edge, out, out));
         }
 }
 
@@ -243,13 +253,16 @@ static void neighbours(world *w)
     some_uid(w, uid, text);
     const long long t1 = some_time(w), t2 = t1 + 1 + some_time(w);
     const mk_json *e = ask(w, "neighborhood_evolution", "\"t1\":%lld,\"t2\":%lld,\"uid\":%s", t1, t2, uid);
-    const char *set = "SELECT CASE WHEN src=%s THEN dst ELSE src END FROM b WHERE edge AND (src=%s OR dst=%s) AND src<>dst"
-                      " AND vt_s<=%lld AND %lld<vt_e";
+    const char *set =
+        "SELECT CASE WHEN src=%s THEN dst ELSE src END FROM b WHERE edge AND (src=%s OR dst=%s) AND src<>dst"
+        " AND vt_s<=%lld AND %lld<vt_e";
     char before[1200], after[1200];
     snprintf(before, sizeof before, set, text, text, text, t1, t1);
     snprintf(after, sizeof after, set, text, text, text, t2, t2);
-    same(w, "gained", number(e, "neighbors_gained_total"), sql(w, "SELECT count(*) FROM (%s EXCEPT %s)", after, before));
-    same(w, "lost", number(e, "neighbors_lost_total"), sql(w, "SELECT count(*) FROM (%s EXCEPT %s)", before, after));
+    same(w, "gained", number(e, "neighbors_gained_total"),
+         sql(w, "SELECT count(*) FROM (%s EXCEPT %s)", after, before));
+    same(w, "lost", number(e, "neighbors_lost_total"),
+         sql(w, "SELECT count(*) FROM (%s EXCEPT %s)", before, after));
 }
 
 static void groups(world *w)
@@ -257,8 +270,10 @@ static void groups(world *w)
     const long long a = some_time(w), b = a + 1 + some_time(w);
     const mk_json *rows = mk_json_get(
         ask(w, "aggregate_events",
-            "\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"count_distinct\",\"of\":\"dst\"},{\"agg\":\"max\",\"of\":\"vt_s\"}],"
-            "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"src\"}],\"window\":{\"t_a\":%lld,\"t_b\":%lld}", a, b),
+            "\"aggregates\":[{\"agg\":\"count\"},{\"agg\":\"count_distinct\",\"of\":\"dst\"},{\"agg\":"
+            "\"max\",\"of\":\"vt_s\"}],"
+            "\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"src\"}],\"window\":{\"t_a\":%lld,\"t_b\":%lld}",
+            a, b),
         "rows");
     int64_t count = 0, distinct = 0, latest = 0;
     for (size_t i = 0; i < rows->n; i++) {
@@ -266,8 +281,9 @@ static void groups(world *w)
         distinct += number(&rows->items[i], "distinct_dst");
         latest += number(&rows->items[i], "max_vt_s");
     }
-    const char *events = "SELECT src, count(*) AS c, count(DISTINCT dst) AS d, max(vt_s) AS m FROM b WHERE edge"
-                         " AND vt_s>=%lld AND vt_s<%lld GROUP BY src";
+    const char *events =
+        "SELECT src, count(*) AS c, count(DISTINCT dst) AS d, max(vt_s) AS m FROM b WHERE edge"
+        " AND vt_s>=%lld AND vt_s<%lld GROUP BY src";
     char from[400];
     snprintf(from, sizeof from, events, a, b);
     same(w, "senders", (int64_t)rows->n, sql(w, "SELECT count(*) FROM (%s)", from));
@@ -287,18 +303,21 @@ static void joins(world *w)
     char uid[256], text[256];
     some_uid(w, uid, text);
     for (size_t i = 0; i < 4; i++) {
-        const mk_json *p = ask(w, "co_active",
-                               "\"a_spec\":{\"src\":%s},\"allen_relation\":{\"gap\":9,\"relation\":\"%s\"},\"b_spec\":{}",
-                               uid, joins_[i].relation);
+        const mk_json *p =
+            ask(w, "co_active",
+                "\"a_spec\":{\"src\":%s},\"allen_relation\":{\"gap\":9,\"relation\":\"%s\"},\"b_spec\":{}",
+                uid, joins_[i].relation);
         same(w, joins_[i].relation, number(p, "rows_total"),
-             sql(w, "SELECT count(*) FROM b x JOIN b y ON %s WHERE x.edge AND y.edge AND x.src=%s", joins_[i].on, text));
+             sql(w, "SELECT count(*) FROM b x JOIN b y ON %s WHERE x.edge AND y.edge AND x.src=%s",
+                 joins_[i].on, text));
     }
 }
 
 static void log_of_versions(world *w)
 {
     for (int edge = 0; edge < 2; edge++) {
-        const mk_json *p = ask(w, "version_history", "\"belief\":\"current\",\"kind\":\"%s\",\"window\":{\"t_a\":5,\"t_b\":40}",
+        const mk_json *p = ask(w, "version_history",
+                               "\"belief\":\"current\",\"kind\":\"%s\",\"window\":{\"t_a\":5,\"t_b\":40}",
                                edge ? "edge" : "node");
         same(w, "believed versions", number(p, "rows_total"),
              sql(w, "SELECT count(*) FROM b WHERE edge=%d AND vt_s<40 AND 5<vt_e", edge));
@@ -309,8 +328,8 @@ static void log_of_versions(world *w)
 
 static bool run_history(uint64_t seed)
 {
-    static void (*const parts[])(world *) = {histories, snapshots, series, differences, neighbours, groups, joins,
-                                             log_of_versions};
+    static void (*const parts[])(world *) = {histories,  snapshots, series, differences,
+                                             neighbours, groups,    joins,  log_of_versions};
     world w;
     if (!world_open(&w, seed))
         return false;

@@ -1,8 +1,8 @@
 /* test_offline_sets.c — random sentences about random events, read by the planner and counted by hand.
  *
- * Method: a sentence is made from a structure (one or two clauses, thresholds, signs, partners, a window, three ways to ask)
- * in randomly chosen words; the same structure is evaluated by loops over the events. The planner may abstain, but
- * what it answers has to be right, and it has to answer most. */
+ * Method: a sentence is made from a structure (one or two clauses, thresholds, signs, partners, a window,
+ * three ways to ask) in randomly chosen words; the same structure is evaluated by loops over the events. The
+ * planner may abstain, but what it answers has to be right, and it has to answer most. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,9 @@ static int below(int n)
 }
 
 static const char *any_of(const char *const *words, int n) { return words[below(n)]; }
-#define ANY(...) any_of((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+#define ANY(...)                                                                                             \
+    any_of((const char *const[]){__VA_ARGS__},                                                               \
+           (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
 /* ---- the world ---- */
 
@@ -57,7 +59,9 @@ static char *make_world(void)
     static char text[32768];
     size_t n = 0;
     for (int i = 0; i < PEOPLE; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "{\"op\":\"assert_node\",\"uid\":\"p%d\",\"label\":\"Account\",\"props\":{},\"vt_s\":0}\n", i);
+        n += (size_t)snprintf(
+            text + n, sizeof text - n,
+            "{\"op\":\"assert_node\",\"uid\":\"p%d\",\"label\":\"Account\",\"props\":{},\"vt_s\":0}\n", i);
     for (int i = 0; i < EVENTS; i++) {
         event *e = &events[i];
         e->src = below(PEOPLE - 2); /* some never send, some never receive */
@@ -65,8 +69,11 @@ static char *make_world(void)
         e->rating = below(7) - 3;
         e->t = 1325376000 + (int64_t)below(2 * YEAR); /* 2012 and 2013 */
         n += (size_t)snprintf(text + n, sizeof text - n,
-                              "{\"op\":\"assert_edge\",\"src\":\"p%d\",\"dst\":\"p%d\",\"rel_type\":\"TRUST\",\"disc\":\"%d\",\"vt_s\":%lld,\"vt_e\":%lld,"
-                              "\"props\":{\"rating\":%d}}\n", e->src, e->dst, i, (long long)e->t * 1000000, (long long)e->t * 1000000 + 1, e->rating);
+                              "{\"op\":\"assert_edge\",\"src\":\"p%d\",\"dst\":\"p%d\",\"rel_type\":"
+                              "\"TRUST\",\"disc\":\"%d\",\"vt_s\":%lld,\"vt_e\":%lld,"
+                              "\"props\":{\"rating\":%d}}\n",
+                              e->src, e->dst, i, (long long)e->t * 1000000, (long long)e->t * 1000000 + 1,
+                              e->rating);
     }
     return text;
 }
@@ -77,7 +84,11 @@ static const int64_t window_from = 1338508800, window_to = 1364774400; /* June 2
 
 static bool compares(int n, const char *than, int k)
 {
-    return strcmp(than, "ge") == 0 ? n >= k : strcmp(than, "gt") == 0 ? n > k : strcmp(than, "le") == 0 ? n <= k : strcmp(than, "lt") == 0 ? n < k : n == k;
+    return strcmp(than, "ge") == 0   ? n >= k
+           : strcmp(than, "gt") == 0 ? n > k
+           : strcmp(than, "le") == 0 ? n <= k
+           : strcmp(than, "lt") == 0 ? n < k
+                                     : n == k;
 }
 
 static bool holds(const sentence *s, const condition *c, int who)
@@ -88,7 +99,8 @@ static bool holds(const sentence *s, const condition *c, int who)
     for (int i = 0; i < EVENTS; i++) {
         const event *e = &events[i];
         const int here = c->receives ? e->dst : e->src, there = c->receives ? e->src : e->dst;
-        if (here != who || (c->other >= 0 && there != c->other) || (c->sign > 0 && e->rating <= 0) || (c->sign < 0 && e->rating >= 0))
+        if (here != who || (c->other >= 0 && there != c->other) || (c->sign > 0 && e->rating <= 0) ||
+            (c->sign < 0 && e->rating >= 0))
             continue;
         if (!c->earliest && s->window && (e->t < window_from || e->t >= window_to))
             continue;
@@ -142,7 +154,8 @@ static size_t put_object(char *text, size_t n, const condition *c)
         n = put(text, n, " %s %s%s", sign[0] ? "a" : ANY("a", "at least one", "any"), sign, "rating");
     const char *prep = c->receives ? "from" : "to";
     if (c->than != NULL && c->distinct)
-        n = put(text, n, " %s %s %d %s accounts", prep, than_words(c->than), c->n, ANY("different", "distinct", "other"));
+        n = put(text, n, " %s %s %d %s accounts", prep, than_words(c->than), c->n,
+                ANY("different", "distinct", "other"));
     if (c->other >= 0)
         n = put(text, n, " %s %sp%d", prep, ANY("", "account "), c->other);
     return n;
@@ -162,16 +175,22 @@ static size_t put_clause(char *text, size_t n, const sentence *s, int k, bool ba
 
 static void say(sentence *s)
 {
-    static const char *const windows[] = {"between 1 June 2012 and 31 March 2013", "from June 2012 through March 2013", "between 2012-06-01 and 2013-03-31"};
+    static const char *const windows[] = {"between 1 June 2012 and 31 March 2013",
+                                          "from June 2012 through March 2013",
+                                          "between 2012-06-01 and 2013-03-31"};
     const char *window = s->window ? windows[below(3)] : "";
     const bool front = s->window && below(3) == 0 && s->asks != 2;
     size_t n = 0;
     if (front)
         n = put(s->text, n, "%c%s, ", window[0] - 'a' + 'A', window + 1);
     if (s->asks == 0)
-        n = put(s->text, n, "%s %saccounts", ANY("How many", "how many", "Count the number of", "What is the number of"), ANY("", "distinct "));
+        n = put(s->text, n, "%s %saccounts",
+                ANY("How many", "how many", "Count the number of", "What is the number of"),
+                ANY("", "distinct "));
     else if (s->asks == 1)
-        n = put(s->text, n, "%s", ANY("Which accounts", "List all accounts that", "Who", "Identify the accounts which", "Name all accounts that"));
+        n = put(s->text, n, "%s",
+                ANY("Which accounts", "List all accounts that", "Who", "Identify the accounts which",
+                    "Name all accounts that"));
     else
         n = put(s->text, n, "Did any account");
     n = put_clause(s->text, n, s, 0, s->asks == 2);
@@ -203,7 +222,8 @@ static void make(sentence *s)
             c->than = thans[below(5)];
             c->n = 2 + below(4);
             c->distinct = c->other < 0 && below(3) == 0;
-        } else if (!c->negated && c->sign == 0 && c->other < 0 && s->count == 1 && s->window && below(3) == 0) {
+        } else if (!c->negated && c->sign == 0 && c->other < 0 && s->count == 1 && s->window &&
+                   below(3) == 0) {
             c->earliest = true;
         }
     }
@@ -233,7 +253,10 @@ static void expected_text(const sentence *s, mk_buf *out)
     mk_buf_c(out, '\0');
 }
 
-static int compare_text(const void *a, const void *b) { return mk_str_cmp(((const mk_json *)a)->text, ((const mk_json *)b)->text); }
+static int compare_text(const void *a, const void *b)
+{
+    return mk_str_cmp(((const mk_json *)a)->text, ((const mk_json *)b)->text);
+}
 
 /* Whether the planner answered. */
 static bool answered_right(asked *a, const sentence *s)
@@ -242,7 +265,8 @@ static bool answered_right(asked *a, const sentence *s)
     mk_plan_report report;
     mk_trace trace;
     mk_buf expected, got;
-    assert_int_equal(mk_offline_plan(a->store, a->view, mk_str_of(s->text), NULL, &a->arena, &result, &a->err), MK_OK);
+    assert_int_equal(
+        mk_offline_plan(a->store, a->view, mk_str_of(s->text), NULL, &a->arena, &result, &a->err), MK_OK);
     if (!result.planned)
         return false;
     assert_int_equal(mk_plan_check(result.plan, NULL, &a->arena, &report, &a->err), MK_OK);
@@ -261,7 +285,8 @@ static bool answered_right(asked *a, const sentence *s)
     assert_int_equal(mk_canon_tree(&got, &a->arena, answer, NULL), MK_OK);
     mk_buf_c(&got, '\0');
     if (strcmp(expected.p, got.p) != 0)
-        fail_msg("%s\n  read as: %.*s\n  answered %s, and it is %s", s->text, MK_STR_ARG(result.understood), got.p, expected.p);
+        fail_msg("%s\n  read as: %.*s\n  answered %s, and it is %s", s->text, MK_STR_ARG(result.understood),
+                 got.p, expected.p);
     mk_buf_free(&expected);
     mk_buf_free(&got);
     return true;

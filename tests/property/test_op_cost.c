@@ -1,10 +1,10 @@
 /* test_op_cost.c — an admitted call stays within what was estimated.
  *
- * Goal: the estimate that admits a call bounds what the call then takes. Method: the registry's queries and a few
- * wider ones on a store of 60,000 intervals; processor time against TIME_FACTOR times the estimate, scratch
- * memory against BYTES_PER_UNIT for each estimated unit. The factors are wide on purpose: sanitizers slow a
- * call down tenfold, and a busy machine must not fail the test; a call whose cost grows with something the estimate
- * does not know still does, by far. */
+ * Goal: the estimate that admits a call bounds what the call then takes. Method: the registry's queries and a
+ * few wider ones on a store of 60,000 intervals; processor time against TIME_FACTOR times the estimate,
+ * scratch memory against BYTES_PER_UNIT for each estimated unit. The factors are wide on purpose: sanitizers
+ * slow a call down tenfold, and a busy machine must not fail the test; a call whose cost grows with something
+ * the estimate does not know still does, by far. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,8 @@
 
 enum { SCALE = 60000, TIME_FACTOR = 40, BYTES_PER_UNIT = 256, RUNS = 3 };
 #define TIME_FLOOR_MS 250.0
-#define BYTES_FLOOR ((size_t)24 << 20) /* the out lists that a search may keep within its visits, and arrays by entity */
+#define BYTES_FLOOR                                                                                          \
+    ((size_t)24 << 20) /* the out lists that a search may keep within its visits, and arrays by entity */
 
 typedef struct world {
     tmpdir dir;
@@ -107,14 +108,19 @@ static void test_op_cost__wide_questions_stay_within_their_estimates(void **stat
     } calls[] = {
         {"version_history", "{\"belief\":\"all\",\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":60000}}"},
         {"diff_snapshots", "{\"limit\":10000,\"t1\":3000,\"t2\":57000}"},
-        {"graph_metric_timeseries", "{\"metric\":\"reciprocity\",\"stride\":100,\"window\":{\"t_a\":0,\"t_b\":60000}}"},
-        {"graph_metric_timeseries", "{\"metric\":\"mean_out_degree\",\"stride\":30,\"window\":{\"t_a\":0,\"t_b\":60000}}"},
+        {"graph_metric_timeseries",
+         "{\"metric\":\"reciprocity\",\"stride\":100,\"window\":{\"t_a\":0,\"t_b\":60000}}"},
+        {"graph_metric_timeseries",
+         "{\"metric\":\"mean_out_degree\",\"stride\":30,\"window\":{\"t_a\":0,\"t_b\":60000}}"},
         {"temporal_reachability", "{\"src\":\"n1\",\"window\":{\"t_a\":0,\"t_b\":60000}}"},
         {"temporal_reachability_to", "{\"dst\":\"n1\",\"window\":{\"t_a\":0,\"t_b\":60000}}"},
-        {"aggregate_events", "{\"aggregates\":[{\"agg\":\"count\"}],\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"src\"},"
-                             "{\"dim\":\"endpoint\",\"role\":\"dst\"}],\"window\":{\"t_a\":0,\"t_b\":60000}}"},
-        {"count_temporal_motifs", "{\"delta\":600,\"motif\":\"M_star_out_3\",\"window\":{\"t_a\":0,\"t_b\":60000}}"},
-        {"snapshot_subgraph", "{\"hops\":3,\"limit\":10000,\"seeds\":[\"n1\",\"n2\",\"n3\"],\"t_valid\":30000}"},
+        {"aggregate_events",
+         "{\"aggregates\":[{\"agg\":\"count\"}],\"group_by\":[{\"dim\":\"endpoint\",\"role\":\"src\"},"
+         "{\"dim\":\"endpoint\",\"role\":\"dst\"}],\"window\":{\"t_a\":0,\"t_b\":60000}}"},
+        {"count_temporal_motifs",
+         "{\"delta\":600,\"motif\":\"M_star_out_3\",\"window\":{\"t_a\":0,\"t_b\":60000}}"},
+        {"snapshot_subgraph",
+         "{\"hops\":3,\"limit\":10000,\"seeds\":[\"n1\",\"n2\",\"n3\"],\"t_valid\":30000}"},
     };
     world *w = *state;
     mk_err err;

@@ -1,7 +1,7 @@
 /* test_op_laws.c — laws that operators obey among themselves, over random histories.
  *
- * No expected values here: each law relates answers of operators to each other, so a mistake that a kernel and
- * its oracle share would show. A failure prints MK_SEED=... to repeat one history. */
+ * No expected values here: each law relates answers of operators to each other, so a mistake that a kernel
+ * and its oracle share would show. A failure prints MK_SEED=... to repeat one history. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ typedef struct world {
 static void world_open(world *w, uint64_t seed)
 {
     genops_options options = genops_default;
-    options.ingest_percent = seed % 2 ? 0 : 20; /* without bulk events no identity has two beliefs at a time */
+    options.ingest_percent =
+        seed % 2 ? 0 : 20; /* without bulk events no identity has two beliefs at a time */
     options.failing_percent = 0;
     options.uid_count = 4 + (int)(seed % 5);
     twin_open(&w->twin, seed, &options, seed % 2 ? 7 : 40);
@@ -98,9 +99,9 @@ static long long some_time(world *w) { return (long long)genops_below(&w->twin.g
 
 static int64_t metric_at(world *w, const char *metric, long long t)
 {
-    const mk_json *p = ask(w, "graph_metric_timeseries",
-                           "{\"metric\":\"%s\",\"stride\":1,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", metric, t,
-                           t + 1);
+    const mk_json *p =
+        ask(w, "graph_metric_timeseries",
+            "{\"metric\":\"%s\",\"stride\":1,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", metric, t, t + 1);
     return number(&mk_json_get(p, "rows")->items[0], "value");
 }
 
@@ -111,7 +112,8 @@ static void diffs_balance(world *w)
     const mk_json *d = ask(w, "diff_snapshots", "{\"t1\":%lld,\"t2\":%lld}", t1, t2);
     const int64_t nodes = number(d, "nodes_added_total") - number(d, "nodes_removed_total");
     const int64_t edges = number(d, "edges_added_total") - number(d, "edges_removed_total");
-    LAW(w, metric_at(w, "node_count", t1) + nodes == metric_at(w, "node_count", t2), "nodes %lld %lld", t1, t2);
+    LAW(w, metric_at(w, "node_count", t1) + nodes == metric_at(w, "node_count", t2), "nodes %lld %lld", t1,
+        t2);
     if (w->twin.gen.options.ingest_percent == 0)
         LAW(w, metric_at(w, "active_edge_count", t1) + edges == metric_at(w, "active_edge_count", t2),
             "edges %lld %lld", t1, t2);
@@ -160,8 +162,8 @@ static void snapshots_are_histories(world *w)
             valid = &rows->items[i];
     LAW(w, (valid != NULL) == (nodes->n == 1), "%s at %lld", uid, t);
     if (valid != NULL)
-        LAW(w, same_json(w, mk_json_get(valid, "label"), mk_json_get(&nodes->items[0], "label")), "label of %s",
-            uid);
+        LAW(w, same_json(w, mk_json_get(valid, "label"), mk_json_get(&nodes->items[0], "label")),
+            "label of %s", uid);
 }
 
 static const mk_json *row_of(const mk_json *rows, const mk_json *uid)
@@ -182,7 +184,8 @@ static void reach_grows_with_the_window(world *w)
     const mk_json *wide = mk_json_get(ask(w, "temporal_reachability", format, uid, a, c), "rows");
     for (size_t i = 0; i < narrow->n; i++) {
         const mk_json *row = row_of(wide, mk_json_get(&narrow->items[i], "uid"));
-        LAW(w, row != NULL && number(row, "earliest_arrival") == number(&narrow->items[i], "earliest_arrival"),
+        LAW(w,
+            row != NULL && number(row, "earliest_arrival") == number(&narrow->items[i], "earliest_arrival"),
             "from %s, %lld to %lld and %lld", uid, a, b, c);
     }
 }
@@ -192,8 +195,10 @@ static void reach_has_two_ends(world *w)
 {
     const char *x = some_uid(w), *y = some_uid(w);
     const long long a = some_time(w), b = a + 1 + some_time(w);
-    const mk_json *there = ask(w, "temporal_reachability", "{\"src\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", x, a, b);
-    const mk_json *back = ask(w, "temporal_reachability_to", "{\"dst\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", y, a, b);
+    const mk_json *there =
+        ask(w, "temporal_reachability", "{\"src\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", x, a, b);
+    const mk_json *back =
+        ask(w, "temporal_reachability_to", "{\"dst\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", y, a, b);
     mk_json *ux, *uy;
     assert_int_equal(mk_json_parse(&w->trees, mk_str_of(x), NULL, &ux, NULL), MK_OK);
     assert_int_equal(mk_json_parse(&w->trees, mk_str_of(y), NULL, &uy, NULL), MK_OK);
@@ -217,9 +222,11 @@ static void paths_lead_where_one_can_go(world *w)
 {
     const char *x = some_uid(w), *y = some_uid(w);
     const long long a = some_time(w), b = a + 1 + some_time(w);
-    const mk_json *p = ask(w, "temporal_paths",
-                           "{\"dst\":%s,\"max_hops\":3,\"src\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", y, x, a, b);
-    const mk_json *r = ask(w, "temporal_reachability", "{\"src\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", x, a, b);
+    const mk_json *p =
+        ask(w, "temporal_paths",
+            "{\"dst\":%s,\"max_hops\":3,\"src\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", y, x, a, b);
+    const mk_json *r =
+        ask(w, "temporal_reachability", "{\"src\":%s,\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", x, a, b);
     mk_json *uy;
     assert_int_equal(mk_json_parse(&w->trees, mk_str_of(y), NULL, &uy, NULL), MK_OK);
     const mk_json *arrival = row_of(mk_json_get(r, "rows"), uy), *rows = mk_json_get(p, "rows");
@@ -257,15 +264,16 @@ static void events_are_counted_alike(world *w)
             "{\"aggregates\":[{\"agg\":\"count\"}],\"group_by\":[{\"dim\":\"rel_type\"}],"
             "\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", a, b),
         "rows");
-    const mk_json *motif = ask(w, "count_temporal_motifs",
-                               "{\"delta\":1,\"motif\":\"M_path_3\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", a, b);
+    const mk_json *motif =
+        ask(w, "count_temporal_motifs",
+            "{\"delta\":1,\"motif\":\"M_path_3\",\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", a, b);
     int64_t sum = 0, grouped = 0;
     for (size_t i = 0; i < series->n; i++)
         sum += number(&series->items[i], "value");
     for (size_t i = 0; i < groups->n; i++)
         grouped += number(&groups->items[i], "count");
-    LAW(w, sum == grouped && sum == number(motif, "n_events_in_window"), "[%lld, %lld): %lld, %lld, %lld", a, b,
-        (long long)sum, (long long)grouped, (long long)number(motif, "n_events_in_window"));
+    LAW(w, sum == grouped && sum == number(motif, "n_events_in_window"), "[%lld, %lld): %lld, %lld, %lld", a,
+        b, (long long)sum, (long long)grouped, (long long)number(motif, "n_events_in_window"));
 }
 
 /* What is believed and what is not any more are all there ever was. */

@@ -120,8 +120,20 @@ static void test_store_door__props_must_be_canonical(void **state)
 {
     fixture *f = *state;
     static const char *const props[] = {
-        "{", "{}{}", "{ }", "{\"b\":1,\"a\":2}", "{\"a\":1,\"a\":2}", "nul", "{\"a\":1.50}", "{\"a\":01}",
-        "{\"a\":\"\\u0041\"}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\xff\"}", "[1,]", "{\"a\":1}\n", "{\"a\":1e400}",
+        "{",
+        "{}{}",
+        "{ }",
+        "{\"b\":1,\"a\":2}",
+        "{\"a\":1,\"a\":2}",
+        "nul",
+        "{\"a\":1.50}",
+        "{\"a\":01}",
+        "{\"a\":\"\\u0041\"}",
+        "{\"a\":\"\\ud800\"}",
+        "{\"a\":\"\xff\"}",
+        "[1,]",
+        "{\"a\":1}\n",
+        "{\"a\":1e400}",
     };
     fill(f);
     for (size_t i = 0; i < sizeof props / sizeof *props; i++) {
@@ -208,7 +220,8 @@ static void test_store_door__malformed_json_is_refused_before_it_is_an_op(void *
         {"{\"op\":\"assert_node\",\"uid\":\"n\",\"label\":\"L\",\"extra\":1}", MK_E_SCHEMA},
         {"{\"op\":\"assert_node\",\"uid\":\"n\",\"label\":\"L\",\"vt_s\":[]}", MK_E_SCHEMA},
         {"{\"op\":\"assert_node\",\"uid\":\"n\",\"label\":\"L\",\"vt_s\":9223372036854775808}", MK_E_SCHEMA},
-        {"{\"op\":\"assert_node\",\"uid\":\"n\",\"label\":\"L\",\"vt_s\":4611686018427387905}", MK_E_INVALID_ARG},
+        {"{\"op\":\"assert_node\",\"uid\":\"n\",\"label\":\"L\",\"vt_s\":4611686018427387905}",
+         MK_E_INVALID_ARG},
         {"{\"op\":\"retract\",\"ref\":{\"kind\":\"node\"},\"t\":1}", MK_E_SCHEMA},
         {"{\"op\":\"retract\",\"ref\":{\"kind\":\"moon\",\"uid\":\"n\"},\"t\":1}", MK_E_INVALID_ARG},
         {"{\"op\":\"retract\",\"ref\":\"n\",\"t\":1}", MK_E_SCHEMA},
@@ -351,7 +364,8 @@ static void test_store_door__discriminators_go_on(void **state)
     op.offset = 2; /* behind: the largest counts */
     write_ops(f->store, &op, 1);
     expect_disc(f, 1003);
-    const mk_op given = edge_op("a", "b", "#2000", "{}", 0, 1), other = edge_op("a", "b", "#03000", "{}", 0, 1);
+    const mk_op given = edge_op("a", "b", "#2000", "{}", 0, 1),
+                other = edge_op("a", "b", "#03000", "{}", 0, 1);
     write_ops(f->store, &given, 1);
     write_ops(f->store, &other, 1); /* no number that we would write */
     expect_disc(f, 2001);

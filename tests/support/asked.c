@@ -44,7 +44,8 @@ void asked_close(asked *a)
     tmpdir_remove(&a->dir);
 }
 
-const mk_json *asked_run(asked *a, const char *plan, const mk_plan_run_options *options, mk_objects *objects, mk_trace *trace)
+const mk_json *asked_run(asked *a, const char *plan, const mk_plan_run_options *options, mk_objects *objects,
+                         mk_trace *trace)
 {
     mk_plan_report report;
     mk_json *tree;

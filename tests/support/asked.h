@@ -19,6 +19,7 @@ void asked_close(asked *a);
 /* One more batch; the view moves to it. */
 void asked_write(asked *a, const char *operations);
 /* Checks and runs a plan; a plan that is not valid ends the test program. The trace lives in the arena. */
-const mk_json *asked_run(asked *a, const char *plan, const mk_plan_run_options *options, mk_objects *objects, mk_trace *trace);
+const mk_json *asked_run(asked *a, const char *plan, const mk_plan_run_options *options, mk_objects *objects,
+                         mk_trace *trace);
 
 #endif

@@ -325,9 +325,11 @@ static void gen_malformed(genops *gen, mk_buf *out)
         "{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"t\":1.5}",
         "{\"op\":\"retract\",\"ref\":\"a\",\"t\":1}",
         "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"vt_s\":0}",
-        "{\"op\":\"correct\",\"props\":{},\"ref\":{\"dst\":\"b\",\"kind\":\"edge\",\"src\":\"a\"},\"vt_s\":0}",
+        "{\"op\":\"correct\",\"props\":{},\"ref\":{\"dst\":\"b\",\"kind\":\"edge\",\"src\":\"a\"},\"vt_s\":"
+        "0}",
         "{\"events\":[{\"dst\":\"b\",\"src\":\"a\",\"vt_s\":1}],\"op\":\"ingest_events\"}",
-        "{\"events\":[{\"dst\":\"b\",\"rel_type\":\"R\",\"src\":\"a\",\"vt_s\":true}],\"op\":\"ingest_events\"}",
+        "{\"events\":[{\"dst\":\"b\",\"rel_type\":\"R\",\"src\":\"a\",\"vt_s\":true}],\"op\":\"ingest_"
+        "events\"}",
         "{\"events\":{},\"op\":\"ingest_events\"}",
         "{\"op\":\"ingest_events\"}",
         "{\"op\":null}",

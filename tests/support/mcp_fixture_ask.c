@@ -1,7 +1,7 @@
 /* mcp_fixture_ask.c — the tools of the fixture that ask the client. See mcp_fixture.h.
  *
- * The same functions serve both eras: in a session each question is a request and its answer is waited for, in the
- * modern era the call ends with the questions and comes again with the answers. */
+ * The same functions serve both eras: in a session each question is a request and its answer is waited for,
+ * in the modern era the call ends with the questions and comes again with the answers. */
 #include "mcp_fixture.h"
 
 /* ---- texts ---- */
@@ -35,7 +35,8 @@ static mk_str sampled(const mk_json *answer)
 
 /* ---- sampling and elicitation by their own names ---- */
 
-mk_code mcp_fixture_run_sampling(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+mk_code mcp_fixture_run_sampling(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                                 mk_err *err)
 {
     const mk_json *answer;
     mk_buf params, text;
@@ -58,32 +59,38 @@ out:
     return rc;
 }
 
-#define SCHEMA(properties, required)                                                                               \
+#define SCHEMA(properties, required)                                                                         \
     "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"
-#define USER_SCHEMA                                                                                                \
-    SCHEMA("\"username\":{\"type\":\"string\",\"description\":\"User's response\"},"                               \
-           "\"email\":{\"type\":\"string\",\"description\":\"User's email address\"}",                             \
+#define USER_SCHEMA                                                                                          \
+    SCHEMA("\"username\":{\"type\":\"string\",\"description\":\"User's response\"},"                         \
+           "\"email\":{\"type\":\"string\",\"description\":\"User's email address\"}",                       \
            "\"username\",\"email\"")
-#define DEFAULTS_SCHEMA                                                                                            \
-    SCHEMA("\"name\":{\"type\":\"string\",\"default\":\"John Doe\"},\"age\":{\"type\":\"integer\",\"default\":30}," \
-           "\"score\":{\"type\":\"number\",\"default\":95.5},"                                                     \
-           "\"status\":{\"type\":\"string\",\"enum\":[\"active\",\"inactive\",\"pending\"],\"default\":\"active\"}," \
-           "\"verified\":{\"type\":\"boolean\",\"default\":true}",                                                 \
+#define DEFAULTS_SCHEMA                                                                                      \
+    SCHEMA("\"name\":{\"type\":\"string\",\"default\":\"John "                                               \
+           "Doe\"},\"age\":{\"type\":\"integer\",\"default\":30},"                                           \
+           "\"score\":{\"type\":\"number\",\"default\":95.5},"                                               \
+           "\"status\":{\"type\":\"string\",\"enum\":[\"active\",\"inactive\",\"pending\"],\"default\":"     \
+           "\"active\"},"                                                                                    \
+           "\"verified\":{\"type\":\"boolean\",\"default\":true}",                                           \
            "")
-#define ENUMS_SCHEMA                                                                                               \
-    SCHEMA("\"untitledSingle\":{\"type\":\"string\",\"enum\":[\"option1\",\"option2\",\"option3\"]},"              \
-           "\"titledSingle\":{\"type\":\"string\",\"oneOf\":[{\"const\":\"value1\",\"title\":\"First Option\"},"   \
-           "{\"const\":\"value2\",\"title\":\"Second Option\"},{\"const\":\"value3\",\"title\":\"Third Option\"}]}," \
-           "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\",\"opt3\"],"                            \
-           "\"enumNames\":[\"Option One\",\"Option Two\",\"Option Three\"]},"                                      \
-           "\"untitledMulti\":{\"type\":\"array\",\"items\":{\"type\":\"string\","                                 \
-           "\"enum\":[\"option1\",\"option2\",\"option3\"]}},"                                                     \
-           "\"titledMulti\":{\"type\":\"array\",\"items\":{\"anyOf\":["                                            \
-           "{\"const\":\"value1\",\"title\":\"First Choice\"},{\"const\":\"value2\",\"title\":\"Second Choice\"}," \
-           "{\"const\":\"value3\",\"title\":\"Third Choice\"}]}}",                                                 \
+#define ENUMS_SCHEMA                                                                                         \
+    SCHEMA("\"untitledSingle\":{\"type\":\"string\",\"enum\":[\"option1\",\"option2\",\"option3\"]},"        \
+           "\"titledSingle\":{\"type\":\"string\",\"oneOf\":[{\"const\":\"value1\",\"title\":\"First "       \
+           "Option\"},"                                                                                      \
+           "{\"const\":\"value2\",\"title\":\"Second Option\"},{\"const\":\"value3\",\"title\":\"Third "     \
+           "Option\"}]},"                                                                                    \
+           "\"legacyEnum\":{\"type\":\"string\",\"enum\":[\"opt1\",\"opt2\",\"opt3\"],"                      \
+           "\"enumNames\":[\"Option One\",\"Option Two\",\"Option Three\"]},"                                \
+           "\"untitledMulti\":{\"type\":\"array\",\"items\":{\"type\":\"string\","                           \
+           "\"enum\":[\"option1\",\"option2\",\"option3\"]}},"                                               \
+           "\"titledMulti\":{\"type\":\"array\",\"items\":{\"anyOf\":["                                      \
+           "{\"const\":\"value1\",\"title\":\"First Choice\"},{\"const\":\"value2\",\"title\":\"Second "     \
+           "Choice\"},"                                                                                      \
+           "{\"const\":\"value3\",\"title\":\"Third Choice\"}]}}",                                           \
            "")
 
-mk_code mcp_fixture_run_elicitation(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+mk_code mcp_fixture_run_elicitation(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                                    mk_err *err)
 {
     const bool plain = strcmp(tool->name, "test_elicitation") == 0;
     const bool defaults = strcmp(tool->name, "test_elicitation_sep1034_defaults") == 0;
@@ -117,11 +124,15 @@ out:
 
 /* ---- several rounds ---- */
 
-#define ASK_TEXT(message, name)                                                                                    \
-    "{\"message\":\"" message "\",\"requestedSchema\":" SCHEMA("\"" name "\":{\"type\":\"string\"}", "\"" name "\"") "}"
-#define ASK_OK "{\"message\":\"Please confirm\",\"requestedSchema\":" SCHEMA("\"ok\":{\"type\":\"boolean\"}", "\"ok\"") "}"
-#define ASK_MODEL(text, tokens)                                                                                    \
-    "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" text "\"}}],\"maxTokens\":" tokens "}"
+#define ASK_TEXT(message, name)                                                                              \
+    "{\"message\":\"" message                                                                                \
+    "\",\"requestedSchema\":" SCHEMA("\"" name "\":{\"type\":\"string\"}", "\"" name "\"") "}"
+#define ASK_OK                                                                                               \
+    "{\"message\":\"Please confirm\",\"requestedSchema\":" SCHEMA("\"ok\":{\"type\":\"boolean\"}",           \
+                                                                  "\"ok\"") "}"
+#define ASK_MODEL(text, tokens)                                                                              \
+    "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"" text                      \
+    "\"}}],\"maxTokens\":" tokens "}"
 
 typedef struct round_question {
     const char *tool, *key;
@@ -134,7 +145,8 @@ typedef struct round_question {
 static const round_question questions[] = {
     {"test_input_required_result_elicitation", "user_name", 1, MK_ASK_ELICITATION, false,
      ASK_TEXT("What is your name?", "name")},
-    {"test_streaming_elicitation", "user_name", 1, MK_ASK_ELICITATION, false, ASK_TEXT("What is your name?", "name")},
+    {"test_streaming_elicitation", "user_name", 1, MK_ASK_ELICITATION, false,
+     ASK_TEXT("What is your name?", "name")},
     {"test_input_required_result_sampling", "capital_question", 1, MK_ASK_SAMPLING, false,
      ASK_MODEL("What is the capital of France?", "100")},
     {"test_missing_capability", "needed", 1, MK_ASK_SAMPLING, false, ASK_MODEL("Say something", "10")},
@@ -178,13 +190,15 @@ static void put_answer(mk_buf *text, const mk_json *answer)
 }
 
 /* Asks every question of a round; the first that is not answered yet is the result, but all are said. */
-static mk_code ask_round(mk_mcp_call *call, const char *tool, int round, size_t *asked, mk_buf *text, mk_err *err)
+static mk_code ask_round(mk_mcp_call *call, const char *tool, int round, size_t *asked, mk_buf *text,
+                         mk_err *err)
 {
     mk_code rc = MK_OK;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         const round_question *q = &questions[i];
         const mk_json *answer;
-        if (strcmp(q->tool, tool) != 0 || q->round != round || (q->optional && !mk_mcp_can_ask(call, q->what)))
+        if (strcmp(q->tool, tool) != 0 || q->round != round ||
+            (q->optional && !mk_mcp_can_ask(call, q->what)))
             continue;
         ++*asked;
         const mk_code one = mk_mcp_ask(call, q->key, q->what, mk_str_of(q->params), &answer, err);
@@ -196,7 +210,8 @@ static mk_code ask_round(mk_mcp_call *call, const char *tool, int round, size_t 
     return rc;
 }
 
-mk_code mcp_fixture_run_rounds(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+mk_code mcp_fixture_run_rounds(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                               mk_err *err)
 {
     mk_buf text;
     mk_code rc = MK_OK;
@@ -204,7 +219,8 @@ mk_code mcp_fixture_run_rounds(const mk_tool *tool, mk_mcp_call *call, const mk_
     (void)args;
     mk_mcp_log(call, "info", "fixture", "\"asking\"");
     mk_buf_init(&text, mk_mcp_arena(call)->alloc);
-    mk_buf_z(&text, strcmp(tool->name, "test_input_required_result_request_state") == 0 ? "state-ok:" : "Hello,");
+    mk_buf_z(&text,
+             strcmp(tool->name, "test_input_required_result_request_state") == 0 ? "state-ok:" : "Hello,");
     for (int round = 1; asked > 0; round++) {
         asked = 0;
         MK_TRY(rc, ask_round(call, tool->name, round, &asked, &text, err));

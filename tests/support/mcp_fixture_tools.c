@@ -13,7 +13,8 @@ static void entry(const mk_tool *tool, mk_buf *out)
     mk_buf_c(out, '}');
 }
 
-static mk_code run_fixed(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_fixed(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                         mk_err *err)
 {
     const mcp_fixture_row *row = tool->data;
     (void)call, (void)args;
@@ -21,7 +22,8 @@ static mk_code run_fixed(const mk_tool *tool, mk_mcp_call *call, const mk_json *
     return mk_buf_done(out, err);
 }
 
-static mk_code run_error(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_error(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                         mk_err *err)
 {
     (void)tool, (void)call, (void)args, (void)out;
     return mk_fail(err, MK_E_INVALID_ARG, "This tool intentionally returns an error for testing");
@@ -37,7 +39,8 @@ static bool pause_ms(mk_mcp_call *call, int ms)
     return !atomic_load(mk_mcp_cancelled(call));
 }
 
-static mk_code run_logging(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_logging(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                           mk_err *err)
 {
     (void)tool, (void)args;
     mk_mcp_log(call, "info", "fixture", "\"Tool execution started\"");
@@ -50,7 +53,8 @@ static mk_code run_logging(const mk_tool *tool, mk_mcp_call *call, const mk_json
     return mcp_fixture_put_text(out, MK_STR("Three messages were logged."), err);
 }
 
-static mk_code run_progress(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_progress(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                            mk_err *err)
 {
     (void)tool, (void)args;
     for (int done = 0; done <= 100; done += 50) {
@@ -74,7 +78,8 @@ static mk_code run_slow(const mk_tool *tool, mk_mcp_call *call, const mk_json *a
 }
 
 /* Half a second without a word. */
-static mk_code run_silent(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_silent(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                          mk_err *err)
 {
     (void)tool, (void)args;
     if (!pause_ms(call, 500))
@@ -84,7 +89,8 @@ static mk_code run_silent(const mk_tool *tool, mk_mcp_call *call, const mk_json 
 
 /* ---- changes ---- */
 
-static mk_code run_change(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_change(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                          mk_err *err)
 {
     const bool tools = strcmp(tool->name, "test_trigger_tool_change") == 0;
     (void)args;
@@ -92,7 +98,8 @@ static mk_code run_change(const mk_tool *tool, mk_mcp_call *call, const mk_json 
     return mcp_fixture_put_text(out, MK_STR("A change was announced."), err);
 }
 
-static mk_code run_update(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_update(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                          mk_err *err)
 {
     (void)tool, (void)args;
     mk_mcp_notify(mk_mcp_server(call), MK_RESOURCE_UPDATED, "test://watched-resource");
@@ -103,24 +110,28 @@ static mk_code run_update(const mk_tool *tool, mk_mcp_call *call, const mk_json 
 
 #define TEXT_CONTENT(text) "\"content\":[{\"type\":\"text\",\"text\":\"" text "\"}]"
 #define IMAGE "{\"type\":\"image\",\"data\":\"" MCP_FIXTURE_PNG "\",\"mimeType\":\"image/png\"}"
-#define RESOURCE(uri, type, text)                                                                                  \
-    "{\"type\":\"resource\",\"resource\":{\"uri\":\"" uri "\",\"mimeType\":\"" type "\",\"text\":\"" text "\"}}"
-#define ONE_TEXT(name)                                                                                             \
+#define RESOURCE(uri, type, text)                                                                            \
+    "{\"type\":\"resource\",\"resource\":{\"uri\":\"" uri "\",\"mimeType\":\"" type "\",\"text\":\"" text    \
+    "\"}}"
+#define ONE_TEXT(name)                                                                                       \
     "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"string\"}},\"required\":[\"" name "\"]}"
 
-#define SCHEMA_2020_12                                                                                             \
-    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","                           \
-    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{"                      \
-    "\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},"                                          \
-    "\"properties\":{\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},"                   \
-    "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"},"      \
-    "\"email\":{\"type\":\"string\"}},\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},"                          \
-    "{\"required\":[\"email\"]}]}],\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"              \
-    "\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"   \
+#define SCHEMA_2020_12                                                                                       \
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","                     \
+    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{"                \
+    "\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},"                                    \
+    "\"properties\":{\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},"             \
+    "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},\"phone\":{\"type\":\"string\"}" \
+    ","                                                                                                      \
+    "\"email\":{\"type\":\"string\"}},\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},"                    \
+    "{\"required\":[\"email\"]}]}],\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"        \
+    "\"required\":[\"contactMethod\"]},\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":["         \
+    "\"email\"]},"                                                                                           \
     "\"additionalProperties\":false}"
 
 /* The client has to come back for the result. */
-static mk_code run_reconnection(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out, mk_err *err)
+static mk_code run_reconnection(const mk_tool *tool, mk_mcp_call *call, const mk_json *args, mk_buf *out,
+                                mk_err *err)
 {
     (void)tool;
     (void)args;
@@ -129,39 +140,51 @@ static mk_code run_reconnection(const mk_tool *tool, mk_mcp_call *call, const mk
     return mcp_fixture_put_text(out, MK_STR("Reconnection test completed successfully."), err);
 }
 
-#define TOOL(id, called, does, says, takes, gives)                                                                 \
-    static const mcp_fixture_row id##_row = {.about = says, .schema = takes, .result = gives};                     \
+#define TOOL(id, called, does, says, takes, gives)                                                           \
+    static const mcp_fixture_row id##_row = {.about = says, .schema = takes, .result = gives};               \
     static const mk_tool id = {.name = called, .data = &id##_row, .entry = entry, .run = does};
 
-TOOL(schema_tool, "json_schema_2020_12_tool", run_fixed, "a schema with words that few servers use", SCHEMA_2020_12,
-     TEXT_CONTENT("The arguments were taken."))
+TOOL(schema_tool, "json_schema_2020_12_tool", run_fixed, "a schema with words that few servers use",
+     SCHEMA_2020_12, TEXT_CONTENT("The arguments were taken."))
 TOOL(audio_tool, "test_audio_content", run_fixed, "a second of nothing", NULL,
      "\"content\":[{\"type\":\"audio\",\"data\":\"" MCP_FIXTURE_WAV "\",\"mimeType\":\"audio/wav\"}]")
-TOOL(elicit_tool, "test_elicitation", mcp_fixture_run_elicitation, "asks for a user's name and address", ONE_TEXT("message"),
-     NULL)
-TOOL(defaults_tool, "test_elicitation_sep1034_defaults", mcp_fixture_run_elicitation, "asks with defaults", NULL, NULL)
-TOOL(enums_tool, "test_elicitation_sep1330_enums", mcp_fixture_run_elicitation, "asks for choices of five kinds", NULL, NULL)
+TOOL(elicit_tool, "test_elicitation", mcp_fixture_run_elicitation, "asks for a user's name and address",
+     ONE_TEXT("message"), NULL)
+TOOL(defaults_tool, "test_elicitation_sep1034_defaults", mcp_fixture_run_elicitation, "asks with defaults",
+     NULL, NULL)
+TOOL(enums_tool, "test_elicitation_sep1330_enums", mcp_fixture_run_elicitation,
+     "asks for choices of five kinds", NULL, NULL)
 TOOL(embedded_tool, "test_embedded_resource", run_fixed, "a resource inside the result", NULL,
-     "\"content\":[" RESOURCE("test://embedded-resource", "text/plain", "This is an embedded resource content.") "]")
+     "\"content\":[" RESOURCE("test://embedded-resource", "text/plain",
+                              "This is an embedded resource content.") "]")
 TOOL(error_tool, "test_error_handling", run_error, "always fails", NULL, NULL)
 TOOL(image_tool, "test_image_content", run_fixed, "one red pixel", NULL, "\"content\":[" IMAGE "]")
 TOOL(round_capabilities_tool, "test_input_required_result_capabilities", mcp_fixture_run_rounds,
      "asks what the client can answer", NULL, NULL)
-TOOL(round_elicit_tool, "test_input_required_result_elicitation", mcp_fixture_run_rounds, "asks for a name", NULL, NULL)
-TOOL(round_roots_tool, "test_input_required_result_list_roots", mcp_fixture_run_rounds, "asks for the roots", NULL, NULL)
-TOOL(round_multi_tool, "test_input_required_result_multi_round", mcp_fixture_run_rounds, "asks twice", NULL, NULL)
-TOOL(round_many_tool, "test_input_required_result_multiple_inputs", mcp_fixture_run_rounds, "asks three things at once",
+TOOL(round_elicit_tool, "test_input_required_result_elicitation", mcp_fixture_run_rounds, "asks for a name",
      NULL, NULL)
-TOOL(round_state_tool, "test_input_required_result_request_state", mcp_fixture_run_rounds, "asks to confirm", NULL, NULL)
-TOOL(round_sample_tool, "test_input_required_result_sampling", mcp_fixture_run_rounds, "asks the client's model", NULL, NULL)
-TOOL(round_tampered_tool, "test_input_required_result_tampered_state", mcp_fixture_run_rounds, "asks to confirm", NULL, NULL)
+TOOL(round_roots_tool, "test_input_required_result_list_roots", mcp_fixture_run_rounds, "asks for the roots",
+     NULL, NULL)
+TOOL(round_multi_tool, "test_input_required_result_multi_round", mcp_fixture_run_rounds, "asks twice", NULL,
+     NULL)
+TOOL(round_many_tool, "test_input_required_result_multiple_inputs", mcp_fixture_run_rounds,
+     "asks three things at once", NULL, NULL)
+TOOL(round_state_tool, "test_input_required_result_request_state", mcp_fixture_run_rounds, "asks to confirm",
+     NULL, NULL)
+TOOL(round_sample_tool, "test_input_required_result_sampling", mcp_fixture_run_rounds,
+     "asks the client's model", NULL, NULL)
+TOOL(round_tampered_tool, "test_input_required_result_tampered_state", mcp_fixture_run_rounds,
+     "asks to confirm", NULL, NULL)
 TOOL(log_tool, "test_logging_tool", run_logging, "logs three messages", NULL, NULL)
 TOOL(missing_tool, "test_missing_capability", mcp_fixture_run_rounds, "needs sampling", NULL, NULL)
 TOOL(mixed_tool, "test_multiple_content_types", run_fixed, "text, image and resource", NULL,
-     "\"content\":[{\"type\":\"text\",\"text\":\"Multiple content types test:\"}," IMAGE ","
-     RESOURCE("test://mixed-content-resource", "application/json", "{\\\"test\\\":\\\"data\\\",\\\"value\\\":123}") "]")
-TOOL(reconnection_tool, "test_reconnection", run_reconnection, "lets go of its stream before the result", NULL, NULL)
-TOOL(sampling_tool, "test_sampling", mcp_fixture_run_sampling, "asks the client's model", ONE_TEXT("prompt"), NULL)
+     "\"content\":[{\"type\":\"text\",\"text\":\"Multiple content types test:\"}," IMAGE
+     "," RESOURCE("test://mixed-content-resource", "application/json",
+                  "{\\\"test\\\":\\\"data\\\",\\\"value\\\":123}") "]")
+TOOL(reconnection_tool, "test_reconnection", run_reconnection, "lets go of its stream before the result",
+     NULL, NULL)
+TOOL(sampling_tool, "test_sampling", mcp_fixture_run_sampling, "asks the client's model", ONE_TEXT("prompt"),
+     NULL)
 TOOL(silent_tool, "test_silent", run_silent, "takes half a second and reports nothing", NULL, NULL)
 TOOL(simple_tool, "test_simple_text", run_fixed, "one text", NULL,
      TEXT_CONTENT("This is a simple text response for testing."))
@@ -170,7 +193,8 @@ TOOL(stream_tool, "test_streaming_elicitation", mcp_fixture_run_rounds, "asks fo
 TOOL(logging_tool, "test_tool_with_logging", run_logging, "logs three messages", NULL, NULL)
 TOOL(progress_tool, "test_tool_with_progress", run_progress, "reports three steps", NULL, NULL)
 TOOL(prompt_change_tool, "test_trigger_prompt_change", run_change, "announces other prompts", NULL, NULL)
-TOOL(update_tool, "test_trigger_resource_update", run_update, "announces a new state of test://watched-resource", NULL, NULL)
+TOOL(update_tool, "test_trigger_resource_update", run_update,
+     "announces a new state of test://watched-resource", NULL, NULL)
 TOOL(tool_change_tool, "test_trigger_tool_change", run_change, "announces other tools", NULL, NULL)
 TOOL(header_tool, "test_x_mcp_header", run_fixed, "one argument travels in a header too",
      "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"}},"
@@ -178,9 +202,15 @@ TOOL(header_tool, "test_x_mcp_header", run_fixed, "one argument travels in a hea
      TEXT_CONTENT("The header was right."))
 
 const mk_tool *const mcp_fixture_tools[] = {
-    &schema_tool, &audio_tool, &elicit_tool, &defaults_tool, &enums_tool, &embedded_tool, &error_tool, &image_tool,
-    &round_capabilities_tool, &round_elicit_tool, &round_roots_tool, &round_multi_tool, &round_many_tool,
-    &round_state_tool, &round_sample_tool, &round_tampered_tool, &log_tool, &missing_tool, &mixed_tool,
-    &reconnection_tool, &sampling_tool, &silent_tool, &simple_tool, &slow_tool, &stream_tool, &logging_tool, &progress_tool,
-    &prompt_change_tool, &update_tool, &tool_change_tool, &header_tool};
+    &schema_tool,         &audio_tool,        &elicit_tool,
+    &defaults_tool,       &enums_tool,        &embedded_tool,
+    &error_tool,          &image_tool,        &round_capabilities_tool,
+    &round_elicit_tool,   &round_roots_tool,  &round_multi_tool,
+    &round_many_tool,     &round_state_tool,  &round_sample_tool,
+    &round_tampered_tool, &log_tool,          &missing_tool,
+    &mixed_tool,          &reconnection_tool, &sampling_tool,
+    &silent_tool,         &simple_tool,       &slow_tool,
+    &stream_tool,         &logging_tool,      &progress_tool,
+    &prompt_change_tool,  &update_tool,       &tool_change_tool,
+    &header_tool};
 const size_t mcp_fixture_tool_count = sizeof mcp_fixture_tools / sizeof *mcp_fixture_tools;

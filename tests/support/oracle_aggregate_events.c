@@ -411,7 +411,8 @@ static int64_t month_of(int64_t day)
     }
 }
 
-static mk_str label_of(const oracle_world *world, const mk_json *given, mk_arena *arena, mk_str uid, int64_t t)
+static mk_str label_of(const oracle_world *world, const mk_json *given, mk_arena *arena, mk_str uid,
+                       int64_t t)
 {
     const model_list list = model_believed(world->m, arena, MODEL_NODE, &uid,
                                            oracle_int(given, "as_of_tt", MK_OPEN_END));

@@ -60,7 +60,8 @@ static void gen_filter(const oracle_world *w, mk_buf *out)
 {
     static const char *const cmps[] = {"eq", "ne", "lt", "le", "gt", "ge", "contains", "is_null", "not_null"};
     gen_rows(w, "input", false, out);
-    mk_buf_printf(out, ",\"cmp\":\"%s\",\"field\":\"%s\"", PICK(w, cmps), genops_chance(w->gen, 80) ? "v" : "u");
+    mk_buf_printf(out, ",\"cmp\":\"%s\",\"field\":\"%s\"", PICK(w, cmps),
+                  genops_chance(w->gen, 80) ? "v" : "u");
     if (genops_chance(w->gen, 20))
         mk_buf_z(out, ",\"field2\":\"g\"");
     else
@@ -71,8 +72,8 @@ static void gen_derive(const oracle_world *w, mk_buf *out)
 {
     static const char *const derive_ops[] = {"add", "sub", "mul", "div", "floordiv", "concat"};
     gen_rows(w, "input", false, out);
-    mk_buf_printf(out, ",\"field\":\"v\",\"into\":\"%s\",\"op\":\"%s\"", genops_chance(w->gen, 95) ? "z" : "u",
-                  PICK(w, derive_ops));
+    mk_buf_printf(out, ",\"field\":\"v\",\"into\":\"%s\",\"op\":\"%s\"",
+                  genops_chance(w->gen, 95) ? "z" : "u", PICK(w, derive_ops));
     if (genops_chance(w->gen, 30))
         mk_buf_z(out, ",\"field2\":\"g\"");
     else
@@ -112,9 +113,9 @@ static void gen_rest(const oracle_world *w, const char *fn, mk_buf *out)
 
 static void args(const oracle_world *w, mk_buf *out)
 {
-    static const char *const fns[] = {"count", "sum", "min", "max", "mean", "median", "topk", "filter", "ratio",
-                                      "diff", "percent", "intersect", "difference", "union", "derive", "join",
-                                      "interval_relation"};
+    static const char *const fns[] = {
+        "count", "sum",     "min",       "max",        "mean",  "median", "topk", "filter",           "ratio",
+        "diff",  "percent", "intersect", "difference", "union", "derive", "join", "interval_relation"};
     const char *fn = PICK(w, fns);
     mk_buf_printf(out, "{\"fn\":\"%s\"", fn);
     if (strcmp(fn, "topk") == 0)
@@ -158,8 +159,8 @@ static bool same(const mk_json *a, const mk_json *b)
 }
 static int kind_rank(const mk_json *v)
 {
-    static const int ranks[] = {[MK_JSON_NULL] = 0, [MK_JSON_BOOL] = 1, [MK_JSON_FLOAT] = 2, [MK_JSON_INT] = 3,
-                                [MK_JSON_STRING] = 4};
+    static const int ranks[] = {
+        [MK_JSON_NULL] = 0, [MK_JSON_BOOL] = 1, [MK_JSON_FLOAT] = 2, [MK_JSON_INT] = 3, [MK_JSON_STRING] = 4};
     return ranks[v->kind];
 }
 static int key_order(const mk_json *a, const mk_json *b)
@@ -175,7 +176,8 @@ static int key_order(const mk_json *a, const mk_json *b)
 
 static mk_json make_number(double d, bool is_int)
 {
-    return is_int ? (mk_json){.kind = MK_JSON_INT, .i = (int64_t)d} : (mk_json){.kind = MK_JSON_FLOAT, .d = d};
+    return is_int ? (mk_json){.kind = MK_JSON_INT, .i = (int64_t)d}
+                  : (mk_json){.kind = MK_JSON_FLOAT, .d = d};
 }
 static mk_json quotient(double num, double den, bool ints)
 {
@@ -427,7 +429,8 @@ static int keeps(mk_str cmp, const mk_json *x, const mk_json *v)
     static const struct {
         const char *name;
         bool less, equal, more;
-    } table[] = {{"eq", 0, 1, 0}, {"ne", 1, 0, 1}, {"lt", 1, 0, 0}, {"le", 1, 1, 0}, {"gt", 0, 0, 1}, {"ge", 0, 1, 1}};
+    } table[] = {{"eq", 0, 1, 0}, {"ne", 1, 0, 1}, {"lt", 1, 0, 0},
+                 {"le", 1, 1, 0}, {"gt", 0, 0, 1}, {"ge", 0, 1, 1}};
     for (size_t i = 0; i < 6; i++)
         if (mk_str_eq(cmp, mk_str_of(table[i].name)))
             return order < 0 ? table[i].less : order > 0 ? table[i].more : table[i].equal;

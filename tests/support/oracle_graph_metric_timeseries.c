@@ -1,4 +1,5 @@
-/* oracle_graph_metric_timeseries.c — metrics by counting anew in every bucket. Source: operators spec, 7.8. */
+/* oracle_graph_metric_timeseries.c — metrics by counting anew in every bucket. Source: operators spec,
+ * 7.8. */
 #include "oracle_series.h"
 
 static const char *const metrics[] = {"node_count",      "edge_event_count", "active_edge_count",

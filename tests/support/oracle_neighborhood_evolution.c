@@ -33,7 +33,10 @@ static bool is_neighbor(const model_list *edges, mk_str uid, mk_str other, int64
     return false;
 }
 
-static int by_text(const void *x, const void *y) { return mk_str_cmp(*(const mk_str *)x, *(const mk_str *)y); }
+static int by_text(const void *x, const void *y)
+{
+    return mk_str_cmp(*(const mk_str *)x, *(const mk_str *)y);
+}
 
 /* Neighbours at `in` and not at `out_`, the first `limit`; how many there are. */
 static size_t put_change(const oracle_world *world, const model_list *edges, mk_str uid, int64_t in,

@@ -1,7 +1,8 @@
-/* oracle_temporal_reachability.c — reachability as a closure over (node, arrival). Source: operators spec, 7.4.
+/* oracle_temporal_reachability.c — reachability as a closure over (node, arrival). Source: operators
+ * spec, 7.4.
  *
- * Without a cap on waits the set of arrivals is grown until nothing changes; with one, every arrival of a node
- * is a state of its own. Both by looking at all edges again and again. */
+ * Without a cap on waits the set of arrivals is grown until nothing changes; with one, every arrival of a
+ * node is a state of its own. Both by looking at all edges again and again. */
 #include <stdlib.h>
 
 #include "oracle_reach.h"

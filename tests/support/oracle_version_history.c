@@ -40,8 +40,8 @@ static int by_belief(const void *x, const void *y)
     return c != 0 ? c : (a > b) - (a < b);
 }
 
-/* Old logs may hold one vid twice (store spec, oddity 2). Instants and lasting edges are stored apart, and so are
- * current and superseded rows; the order of writing between two such rows is not kept. */
+/* Old logs may hold one vid twice (store spec, oddity 2). Instants and lasting edges are stored apart, and so
+ * are current and superseded rows; the order of writing between two such rows is not kept. */
 static bool has_twins(const model_row **list, size_t n)
 {
     for (size_t i = 1; i < n; i++)

@@ -138,7 +138,8 @@ static void test_mean__parts_put_together_round_like_the_whole(void **state)
         meter_open(&parts[0]);
         meter_open(&parts[1]);
         for (int i = 0; i < count; i++) {
-            const double d = ldexp((double)(int64_t)next_random(&seed), (int)(next_random(&seed) % 160) - 100);
+            const double d =
+                ldexp((double)(int64_t)next_random(&seed), (int)(next_random(&seed) % 160) - 100);
             meter *m = &parts[next_random(&seed) % 2];
             assert_int_equal(mk_mean_float(&m->mean, &m->arena, d, NULL), MK_OK);
             paper_expand(&sum, d);
@@ -521,7 +522,8 @@ static void test_aggregate__periods_are_those_of_the_calendar_and_of_the_offset(
     static const char *const units[] = {"day", "week", "month", "quarter", "year"};
     uint64_t seed = 7;
     for (int round = 0; round < 60; round++) {
-        const int64_t second = (int64_t)(next_random(&seed) % UINT64_C(8000000000)), offset = round % 3 == 0 ? (int64_t)(next_random(&seed) % 2881) - 1440 : 0;
+        const int64_t second = (int64_t)(next_random(&seed) % UINT64_C(8000000000)),
+                      offset = round % 3 == 0 ? (int64_t)(next_random(&seed) % 2881) - 1440 : 0;
         world_event event = {"a", "b", "R", "{}", second * 1000000 + 17, second * 1000000 + 18};
         world w;
         world_open(&w, 0);
@@ -531,12 +533,18 @@ static void test_aggregate__periods_are_those_of_the_calendar_and_of_the_offset(
             int64_t from, to;
             libc_period(units[u], (time_t)(second + offset * 60), &from, &to);
             /* the window begins before the period or inside it: the bounds are the calendar's */
-            const int64_t t_a = round % 2 == 0 ? event.vt_s : event.vt_s > 40 * INT64_C(86400000000) ? event.vt_s - 40 * INT64_C(86400000000) : 0;
+            const int64_t t_a = round % 2 == 0 ? event.vt_s
+                                : event.vt_s > 40 * INT64_C(86400000000)
+                                    ? event.vt_s - 40 * INT64_C(86400000000)
+                                    : 0;
             snprintf(args, sizeof args,
-                     "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"%s\",\"tz_offset_minutes\":%d}],\"aggregates\":[{\"agg\":\"count\"}],"
-                     "\"window\":{\"t_a\":%lld,\"t_b\":%lld}}", units[u], (int)offset, (long long)t_a, (long long)event.vt_e);
+                     "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"%s\",\"tz_offset_minutes\":%d}],"
+                     "\"aggregates\":[{\"agg\":\"count\"}],"
+                     "\"window\":{\"t_a\":%lld,\"t_b\":%lld}}",
+                     units[u], (int)offset, (long long)t_a, (long long)event.vt_e);
             snprintf(expected, sizeof expected,
-                     "{\"cursor\":null,\"rows\":[{\"count\":1,\"t_a\":%lld,\"t_b\":%lld}],\"rows_total\":1,\"truncated\":false}",
+                     "{\"cursor\":null,\"rows\":[{\"count\":1,\"t_a\":%lld,\"t_b\":%lld}],\"rows_total\":1,"
+                     "\"truncated\":false}",
                      (long long)(from - offset * 60000000), (long long)(to - offset * 60000000));
             world_expect(&w, "aggregate_events", args, expected);
         }
@@ -551,15 +559,27 @@ static void test_aggregate__periods_need_their_own_unit_and_have_a_limit(void **
     world w;
     world_open(&w, 0);
     world_ingest(&w, &event, 1, 0);
-    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_period\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW, MK_E_INVALID_ARG);
-    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"hour_of_day\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+    world_refuse(&w, "aggregate_events",
+                 "{\"group_by\":[{\"dim\":\"calendar_period\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
                  MK_E_INVALID_ARG);
-    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"month\"}],\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+    world_refuse(&w, "aggregate_events",
+                 "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"hour_of_day\"}],\"aggregates\":[{"
+                 "\"agg\":\"count\"}]" WINDOW,
                  MK_E_INVALID_ARG);
-    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"time_bucket\"},{\"dim\":\"calendar_period\",\"unit\":\"day\"}],\"stride\":50,"
-                 "\"aggregates\":[{\"agg\":\"count\"}]" WINDOW, MK_E_INVALID_ARG);
-    world_refuse(&w, "aggregate_events", "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"month\"}],\"aggregates\":[{\"agg\":\"count\"}],"
-                 "\"window\":{\"t_a\":0,\"t_b\":4611686018427387904}}", MK_E_LIMIT);
+    world_refuse(&w, "aggregate_events",
+                 "{\"group_by\":[{\"dim\":\"calendar_unit\",\"unit\":\"month\"}],\"aggregates\":[{\"agg\":"
+                 "\"count\"}]" WINDOW,
+                 MK_E_INVALID_ARG);
+    world_refuse(&w, "aggregate_events",
+                 "{\"group_by\":[{\"dim\":\"time_bucket\"},{\"dim\":\"calendar_period\",\"unit\":\"day\"}],"
+                 "\"stride\":50,"
+                 "\"aggregates\":[{\"agg\":\"count\"}]" WINDOW,
+                 MK_E_INVALID_ARG);
+    world_refuse(&w, "aggregate_events",
+                 "{\"group_by\":[{\"dim\":\"calendar_period\",\"unit\":\"month\"}],\"aggregates\":[{\"agg\":"
+                 "\"count\"}],"
+                 "\"window\":{\"t_a\":0,\"t_b\":4611686018427387904}}",
+                 MK_E_LIMIT);
     world_close(&w);
 }
 
@@ -629,8 +649,8 @@ static void test_aggregate__a_cancelled_call_ends_with_its_own_error(void **stat
     const mk_call_options options = {.cancelled = &cancelled};
     make_f(&w);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(mk_call_run(w.store, NULL, mk_str_of(calls[i].op), mk_str_of(calls[i].args), &options,
-                                     &w.arena, &w.result, &err),
+        assert_int_equal(mk_call_run(w.store, NULL, mk_str_of(calls[i].op), mk_str_of(calls[i].args),
+                                     &options, &w.arena, &w.result, &err),
                          MK_E_CANCELLED);
         assert_int_equal(err.retry, MK_RETRY_AS_IS);
     }
@@ -696,8 +716,8 @@ static void test_version_history__reserved_rows_need_the_mask(void **state)
         for (int i = 0; i < 6; i++) {
             char total[40];
             const mk_call_options call = {.mask = i % 2 ? MK_SHOW_USER | MK_SHOW_NOTES : 0};
-            world_must(mk_call_run(w.store, NULL, mk_str_of(calls[i / 2][0]), mk_str_of(calls[i / 2][1]), &call,
-                                   &w.arena, &w.result, &err),
+            world_must(mk_call_run(w.store, NULL, mk_str_of(calls[i / 2][0]), mk_str_of(calls[i / 2][1]),
+                                   &call, &w.arena, &w.result, &err),
                        &err);
             snprintf(total, sizeof total, "\"rows_total\":%d,", totals[i / 2][i % 2]);
             mk_buf_c(&w.result.payload.text, '\0');

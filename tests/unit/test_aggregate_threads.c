@@ -137,7 +137,8 @@ static void expect_same(world *w, const mk_agg_args *args)
         mk_buf_clear(&shared);
         world_must(ask(w, args, threads, &guard, &shared, &err), &err);
         if (!mk_str_eq(mk_buf_view(&alone), mk_buf_view(&shared)))
-            fail_msg("%u threads:\n%.*s\none:\n%.*s", threads, (int)shared.n, shared.p, (int)alone.n, alone.p);
+            fail_msg("%u threads:\n%.*s\none:\n%.*s", threads, (int)shared.n, shared.p, (int)alone.n,
+                     alone.p);
     }
     mk_buf_free(&alone);
     mk_buf_free(&shared);
@@ -168,12 +169,13 @@ static void test_aggregate_threads__every_aggregate_is_the_same(void **state)
         size_t count;
         mk_agg_dim dims[2];
         int64_t stride;
-    } shapes[] = {{.count = 0},
-                  {.count = 1, .dims = {{.kind = MK_DIM_REL_TYPE}}},
-                  {.count = 2, .dims = {{.kind = MK_DIM_REL_TYPE}, {.kind = MK_DIM_TIME_BUCKET}}, .stride = 90},
-                  {.count = 2, .dims = {{.kind = MK_DIM_TIME_BUCKET}, {.kind = MK_DIM_SRC}}, .stride = 9000},
-                  {.count = 2, .dims = {{.kind = MK_DIM_SRC_LABEL}, {.kind = MK_DIM_DST}}},
-                  {.count = 1, .dims = {{.kind = MK_DIM_HOUR_OF_DAY}}}};
+    } shapes[] = {
+        {.count = 0},
+        {.count = 1, .dims = {{.kind = MK_DIM_REL_TYPE}}},
+        {.count = 2, .dims = {{.kind = MK_DIM_REL_TYPE}, {.kind = MK_DIM_TIME_BUCKET}}, .stride = 90},
+        {.count = 2, .dims = {{.kind = MK_DIM_TIME_BUCKET}, {.kind = MK_DIM_SRC}}, .stride = 9000},
+        {.count = 2, .dims = {{.kind = MK_DIM_SRC_LABEL}, {.kind = MK_DIM_DST}}},
+        {.count = 1, .dims = {{.kind = MK_DIM_HOUR_OF_DAY}}}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t f = 0; f < sizeof fns / sizeof *fns; f += 2) {
             mk_agg_args args = plain();

@@ -2,9 +2,9 @@
  *
  * Goal: earliest arrivals and latest departures are right whatever arcs share an instant, wherever blocks end
  * and whether rows lie in segments or in the tail; budgets of visits are counted to the last one, and by the
- * candidates of the belief that is asked about (operators spec, 7.4, 7.5, O-28); memory that runs out and calls
- * that are no longer wanted end with an error. Method: random edge lists against relaxation of all edges until
- * nothing changes; stores whose number of visits is known. */
+ * candidates of the belief that is asked about (operators spec, 7.4, 7.5, O-28); memory that runs out and
+ * calls that are no longer wanted end with an error. Method: random edge lists against relaxation of all
+ * edges until nothing changes; stores whose number of visits is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -440,7 +440,8 @@ static void test_arrival__a_self_loop_costs_two_visits_in_both_directions(void *
     add(f, 0, 0, 500, 501);
     write_edges(f, 499);
     open_view(f, (mk_tt){MK_OPEN_END});
-    assert_over_budget(search(f, mk_arrival_bounded, &args, &got, &err), &err, "delta_max_wait"); /* 501,000 */
+    assert_over_budget(search(f, mk_arrival_bounded, &args, &got, &err), &err,
+                       "delta_max_wait"); /* 501,000 */
     args.arcs = MK_ARCS_IN;
     must(search(f, mk_arrival_bounded, &args, &got, &err), &err); /* 250,500 */
 }

@@ -1,4 +1,5 @@
-/* test_assets.c — the page's files inside the program are those of the folder web/, and there are no others. */
+/* test_assets.c — the page's files inside the program are those of the folder web/, and there are no
+ * others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,8 @@ static void test_assets__are_the_files_of_the_folder(void **state)
 
 static void test_assets__nothing_else_is_found(void **state)
 {
-    static const char *const paths[] = {"", "/index.html", "/..", "/../README.md", "/app.js/", "/App.js", "//app.js", "/%61pp.js", "app.js"};
+    static const char *const paths[] = {"",        "/index.html", "/..",       "/../README.md", "/app.js/",
+                                        "/App.js", "//app.js",    "/%61pp.js", "app.js"};
     (void)state;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         assert_null(mk_asset_find(mk_str_of(paths[i])));
@@ -60,13 +62,16 @@ static void test_assets__nothing_else_is_found(void **state)
 /* No inline scripts or styles, and no way to make markup of text. */
 static void test_assets__keep_to_the_policy(void **state)
 {
-    static const char *const banned[] = {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", " style=", "javascript:", "http://", "https://"};
+    static const char *const banned[] = {
+        "innerHTML",    "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
+        "new Function", " style=",   "javascript:",        "http://",        "https://"};
     size_t count;
     const mk_asset *assets = mk_assets(&count);
     (void)state;
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < sizeof banned / sizeof *banned; b++) {
-            const void *at = memmem(assets[i].begin, (size_t)(assets[i].end - assets[i].begin), banned[b], strlen(banned[b]));
+            const void *at = memmem(assets[i].begin, (size_t)(assets[i].end - assets[i].begin), banned[b],
+                                    strlen(banned[b]));
             if (at != NULL && memcmp(at, "http://www.w3.org/2000/svg", 26) != 0)
                 fail_msg("%s has %s", assets[i].path, banned[b]);
         }

@@ -128,11 +128,14 @@ static void check_refused(bench *b, const char *args, const char *arg)
 static const char *const vectors[][2] = {
     {"{\"fn\":\"mean\",\"input\":[1,2]}", "a0c52f363471116afe51b1e4a9ca8bd91c873b4ee86830a771e98d28989ed174"},
     {"{\"fn\":\"sum\",\"input\":[]}", "0542fd8047ddac0ee1c7e648c9daaa24a9ca870f763c622ef6c7a7d077777ab9"},
-    {"{\"fn\":\"sum\",\"input\":[1,2.0]}", "e4f45fda4dff521f1986a1435bf6b40f63d1ff90be084167b0e3ef9be0ad6cf0"},
-    {"{\"fn\":\"ratio\",\"x\":1,\"y\":3}", "0b22959b4c93c2147f7d494f3004757e0f9b3da65ae3daf9d9d6e6d230df80c6"},
+    {"{\"fn\":\"sum\",\"input\":[1,2.0]}",
+     "e4f45fda4dff521f1986a1435bf6b40f63d1ff90be084167b0e3ef9be0ad6cf0"},
+    {"{\"fn\":\"ratio\",\"x\":1,\"y\":3}",
+     "0b22959b4c93c2147f7d494f3004757e0f9b3da65ae3daf9d9d6e6d230df80c6"},
     {"{\"fn\":\"ratio\",\"x\":4611686018427387904,\"y\":3}",
      "b280d5f60ac5f1f95282cebd229c3e52b890a5d6a76cbee84dd54b664bc23889"},
-    {"{\"fn\":\"ratio\",\"x\":-0.0,\"y\":5}", "342f41e8039222640ca186212aa450e2e2792d5deff6ee4d45845d82c461bc59"},
+    {"{\"fn\":\"ratio\",\"x\":-0.0,\"y\":5}",
+     "342f41e8039222640ca186212aa450e2e2792d5deff6ee4d45845d82c461bc59"},
     {"{\"fn\":\"median\",\"input\":[3,1.5,2,1]}",
      "616986b63d514558953643367dad55be69ed2241cbc4c8d74ea14e3f2d5d43fd"},
     {"{\"fn\":\"interval_relation\",\"a\":{\"start\":3,\"end\":5},\"b\":{\"start\":1,\"end\":3}}",
@@ -146,7 +149,8 @@ static const char *const vectors[][2] = {
      "0445804523a9e37c44e1e21f3705e760773e64eaa21052ab7ed4a8400dc11b12"},
     {"{\"fn\":\"topk\",\"field\":\"n\",\"k\":9,\"input\":" MIXED "}",
      "229f65ccf04fde68b1bb82c25f765a1e8dc3bad1d07732b4a09620f6fb400d63"},
-    {"{\"fn\":\"mean\",\"field\":\"v\",\"group_by\":\"g\",\"input\":[{\"g\":\"x\",\"v\":1},{\"g\":\"y\",\"v\":4},"
+    {"{\"fn\":\"mean\",\"field\":\"v\",\"group_by\":\"g\",\"input\":[{\"g\":\"x\",\"v\":1},{\"g\":\"y\","
+     "\"v\":4},"
      "{\"g\":\"x\",\"v\":2}]}",
      "088e798c753c60df540a3c30dc88d0b55ad555486aeaa7518d3b540629ca7d1e"},
     {"{\"fn\":\"count\",\"group_by\":\"g\",\"input\":[{\"g\":1},{\"g\":1.0},{\"g\":true},{\"g\":null},"
@@ -252,22 +256,29 @@ static void test_compute__compares_two_numbers(void **state)
     static const struct {
         const char *x, *y;
         int sign;
-    } pairs[] = {{"1", "2", -1}, {"2", "2", 0}, {"2", "2.0", 0}, {"-1", "-2", 1}, {"0.1", "0.10000000000000002", -1},
-                 {"123456789012345678901234567890", "123456789012345678901234567891", -1}, {"9007199254740993", "9007199254740992", 1}};
+    } pairs[] = {{"1", "2", -1},
+                 {"2", "2", 0},
+                 {"2", "2.0", 0},
+                 {"-1", "-2", 1},
+                 {"0.1", "0.10000000000000002", -1},
+                 {"123456789012345678901234567890", "123456789012345678901234567891", -1},
+                 {"9007199254740993", "9007199254740992", 1}};
     bench *b = *state;
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
         for (size_t c = 0; c < 6; c++) {
             char text[200];
             const int s = pairs[p].sign;
             const bool expected[] = {s == 0, s != 0, s < 0, s <= 0, s > 0, s >= 0};
-            snprintf(text, sizeof text, "{\"fn\":\"compare\",\"cmp\":\"%s\",\"x\":%s,\"y\":%s}", cmps[c], pairs[p].x, pairs[p].y);
+            snprintf(text, sizeof text, "{\"fn\":\"compare\",\"cmp\":\"%s\",\"x\":%s,\"y\":%s}", cmps[c],
+                     pairs[p].x, pairs[p].y);
             assert_int_equal(run(b, checked(b, text), &b->arena), MK_OK);
             const mk_json *value = mk_json_get(parse(b, mk_buf_view(&b->payload.text)), "value");
             assert_int_equal(value->kind, MK_JSON_BOOL);
             if (value->b != expected[c])
                 fail_msg("%s", text);
         }
-    static const char *const bad[] = {"{\"fn\":\"compare\",\"x\":1,\"y\":2}", "{\"fn\":\"compare\",\"cmp\":\"contains\",\"x\":1,\"y\":2}",
+    static const char *const bad[] = {"{\"fn\":\"compare\",\"x\":1,\"y\":2}",
+                                      "{\"fn\":\"compare\",\"cmp\":\"contains\",\"x\":1,\"y\":2}",
                                       "{\"fn\":\"compare\",\"cmp\":\"eq\",\"x\":1}"};
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(run(b, checked(b, bad[i]), &b->arena), MK_E_INVALID_ARG);
@@ -354,7 +365,8 @@ static void test_compute__reducers_refuse_what_is_no_number(void **state)
         }
         snprintf(args, sizeof args, "{\"fn\":\"%s\"}", fns[i]);
         check_refused(b, args, "input");
-        snprintf(args, sizeof args, "{\"fn\":\"%s\",\"input\":[{\"v\":1},{\"w\":1}],\"field\":\"v\"}", fns[i]);
+        snprintf(args, sizeof args, "{\"fn\":\"%s\",\"input\":[{\"v\":1},{\"w\":1}],\"field\":\"v\"}",
+                 fns[i]);
         check_refused(b, args, "field");
         snprintf(args, sizeof args, "{\"fn\":\"%s\",\"input\":[]}", fns[i]);
         if (i > 0)
@@ -406,8 +418,8 @@ static void test_compute__groups_keep_integers_of_any_size(void **state)
 
 static void test_compute__only_reducers_and_topk_take_groups(void **state)
 {
-    static const char *const others[] = {"filter", "ratio",  "diff", "percent",          "intersect", "difference",
-                                         "union",  "derive", "join", "interval_relation"};
+    static const char *const others[] = {"filter",     "ratio", "diff",   "percent", "intersect",
+                                         "difference", "union", "derive", "join",    "interval_relation"};
     char args[100];
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         snprintf(args, sizeof args, "{\"fn\":\"%s\",\"group_by\":\"g\",\"x\":1,\"y\":1}", others[i]);
@@ -492,11 +504,12 @@ static void test_compute__topk_is_a_prefix_of_the_full_ranking(void **state)
     mk_buf_init(&rows, &mk_alloc_default);
     for (int i = 0; i < N; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        mk_buf_printf(&rows, "%s{\"n\":%d,\"u\":%d}", i ? "," : "", (int)(seed >> 62), (int)(seed >> 40 & 15));
+        mk_buf_printf(&rows, "%s{\"n\":%d,\"u\":%d}", i ? "," : "", (int)(seed >> 62),
+                      (int)(seed >> 40 & 15));
     }
     for (int k = N; k > 0; k--) {
-        snprintf(args, sizeof args, "{\"fn\":\"topk\",\"field\":\"n\",\"k\":%d,\"input\":[%.*s]}", k, (int)rows.n,
-                 rows.p);
+        snprintf(args, sizeof args, "{\"fn\":\"topk\",\"field\":\"n\",\"k\":%d,\"input\":[%.*s]}", k,
+                 (int)rows.n, rows.p);
         assert_int_equal(compute(b, args), MK_OK);
         const mk_str shown = mk_buf_view(&b->payload.text);
         const char *end = strstr(shown.p, "],\"rows_total\"");
@@ -537,28 +550,35 @@ static void test_compute__filter_compares_like_with_like(void **state)
     };
     char args[120];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        snprintf(args, sizeof args, "{\"fn\":\"filter\",\"cmp\":\"%s\",\"value\":%s,\"input\":[0,-1,1,2,2.5]}",
-                 cases[i].cmp, cases[i].value);
+        snprintf(args, sizeof args,
+                 "{\"fn\":\"filter\",\"cmp\":\"%s\",\"value\":%s,\"input\":[0,-1,1,2,2.5]}", cases[i].cmp,
+                 cases[i].value);
         check_rows(b, args, cases[i].n, cases[i].kept);
     }
-    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"gt\",\"value\":\"Z\",\"input\":[\"a\",\"A\",\"\xC3\xA9\"]}", 2,
-               "\"a\",\"\xC3\xA9\"");
-    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"lt\",\"value\":[1,2],\"input\":[[1],[1,1],[1,2],[0,9,9],[]]}", 4,
-               "[1],[1,1],[0,9,9],[]");
-    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"eq\",\"value\":[1,null],\"input\":[[true,null],[1.0,null,0]]}", 1,
-               "[true,null]");
-    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"lt\",\"field\":\"a\",\"field2\":\"b\",\"input\":[{\"a\":1,\"b\":2},"
-                  "{\"a\":2,\"b\":2}]}",
-               1, "{\"a\":1,\"b\":2}");
+    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"gt\",\"value\":\"Z\",\"input\":[\"a\",\"A\",\"\xC3\xA9\"]}",
+               2, "\"a\",\"\xC3\xA9\"");
+    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"lt\",\"value\":[1,2],\"input\":[[1],[1,1],[1,2],[0,9,9],[]]}",
+               4, "[1],[1,1],[0,9,9],[]");
+    check_rows(b,
+               "{\"fn\":\"filter\",\"cmp\":\"eq\",\"value\":[1,null],\"input\":[[true,null],[1.0,null,0]]}",
+               1, "[true,null]");
+    check_rows(
+        b,
+        "{\"fn\":\"filter\",\"cmp\":\"lt\",\"field\":\"a\",\"field2\":\"b\",\"input\":[{\"a\":1,\"b\":2},"
+        "{\"a\":2,\"b\":2}]}",
+        1, "{\"a\":1,\"b\":2}");
 }
 
 static void test_compute__contains_looks_into_texts_and_lists(void **state)
 {
     bench *b = *state;
-    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"contains\",\"value\":\"b\",\"input\":[\"abc\",\"\",[\"b\"],[\"abc\"],"
-                  "{\"b\":1},7,null]}",
-               2, "\"abc\",[\"b\"]");
-    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"contains\",\"value\":\"\",\"input\":[\"\",\"a\"]}", 2, "\"\",\"a\"");
+    check_rows(
+        b,
+        "{\"fn\":\"filter\",\"cmp\":\"contains\",\"value\":\"b\",\"input\":[\"abc\",\"\",[\"b\"],[\"abc\"],"
+        "{\"b\":1},7,null]}",
+        2, "\"abc\",[\"b\"]");
+    check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"contains\",\"value\":\"\",\"input\":[\"\",\"a\"]}", 2,
+               "\"\",\"a\"");
     check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"contains\",\"value\":1,\"input\":[[true],[1.0],[\"1\"]]}", 2,
                "[true],[1.0]");
     check_rows(b, "{\"fn\":\"filter\",\"cmp\":\"contains\",\"input\":[[null],[0]]}", 1, "[null]");
@@ -574,8 +594,8 @@ static void test_compute__filter_refuses_what_has_no_order(void **state)
     char args[120];
     for (size_t i = 0; i < 6; i++) {
         for (size_t k = 0; k < sizeof apart / sizeof apart[0]; k++) {
-            snprintf(args, sizeof args, "{\"fn\":\"filter\",\"cmp\":\"%s\",\"value\":%s,\"input\":[%s]}", cmps[i],
-                     apart[k][1], apart[k][0]);
+            snprintf(args, sizeof args, "{\"fn\":\"filter\",\"cmp\":\"%s\",\"value\":%s,\"input\":[%s]}",
+                     cmps[i], apart[k][1], apart[k][0]);
             check_refused(b, args, "value");
         }
         snprintf(args, sizeof args, "{\"fn\":\"filter\",\"cmp\":\"%s\",\"input\":[1]}", cmps[i]);
@@ -585,9 +605,11 @@ static void test_compute__filter_refuses_what_has_no_order(void **state)
     }
     check_refused(b, "{\"fn\":\"filter\",\"input\":[]}", "cmp");
     check_refused(b, "{\"fn\":\"filter\",\"cmp\":\"eq\",\"value\":1}", "input");
-    check_refused(b, "{\"fn\":\"filter\",\"cmp\":\"eq\",\"value\":1,\"field2\":\"b\",\"input\":[]}", "field2");
+    check_refused(b, "{\"fn\":\"filter\",\"cmp\":\"eq\",\"value\":1,\"field2\":\"b\",\"input\":[]}",
+                  "field2");
     check_refused(b, "{\"fn\":\"filter\",\"cmp\":\"is_null\",\"field2\":\"b\",\"input\":[]}", "field2");
-    check_refused(b, "{\"fn\":\"filter\",\"cmp\":\"eq\",\"field\":\"a\",\"field2\":\"b\",\"input\":[{\"a\":1}]}",
+    check_refused(b,
+                  "{\"fn\":\"filter\",\"cmp\":\"eq\",\"field\":\"a\",\"field2\":\"b\",\"input\":[{\"a\":1}]}",
                   "field2");
     check_refused(b, "{\"fn\":\"filter\",\"cmp\":\"eq\",\"value\":1,\"field\":\"a\",\"input\":[3]}", "field");
 }
@@ -632,8 +654,9 @@ static void test_compute__sets_have_scalar_members(void **state)
     check_refused(b, "{\"fn\":\"union\",\"input\":[]}", "other");
     check_refused(b, "{\"fn\":\"union\",\"other\":[]}", "input");
     check_refused(b, "{\"fn\":\"union\",\"field\":\"a\",\"input\":[1],\"other\":[]}", "field");
-    check_refused(b, "{\"fn\":\"union\",\"field\":\"a\",\"other_field\":\"b\",\"input\":[],\"other\":[{\"a\":1}]}",
-                  "other_field");
+    check_refused(
+        b, "{\"fn\":\"union\",\"field\":\"a\",\"other_field\":\"b\",\"input\":[],\"other\":[{\"a\":1}]}",
+        "other_field");
 }
 
 /* ---- derive ---- */
@@ -713,7 +736,8 @@ static void test_compute__join_refuses_keys_twice_and_names_twice(void **state)
     bench *b = *state;
     check_refused(b, JOIN("", "{\"k\":1},{\"k\":true}", ""), "on");
     check_refused(b, JOIN("", "", "{\"k\":0},{\"k\":-0.0}"), "other_on");
-    check_refused(b, JOIN("", "{\"k\":1},{\"k\":1}", "{\"k\":1},{\"k\":1}"), "other_on"); /* first looked at */
+    check_refused(b, JOIN("", "{\"k\":1},{\"k\":1}", "{\"k\":1},{\"k\":1}"),
+                  "other_on"); /* first looked at */
     check_refused(b, JOIN("", "{\"k\":[]}", ""), "on");
     check_refused(b, JOIN("", "{}", ""), "on");
     check_refused(b, JOIN("", "", "7"), "other_on");
@@ -748,9 +772,10 @@ static void test_compute__pairs_of_numbers(void **state)
 static void test_compute__each_interval_relation_has_its_converse(void **state)
 {
     bench *b = *state;
-    static const char *const pairs[][2] = {
-        {"before", "after"},        {"meets", "met_by"},     {"overlaps", "overlapped_by"}, {"starts", "started_by"},
-        {"during", "contains"},     {"finishes", "finished_by"}, {"equals", "equals"}};
+    static const char *const pairs[][2] = {{"before", "after"},           {"meets", "met_by"},
+                                           {"overlaps", "overlapped_by"}, {"starts", "started_by"},
+                                           {"during", "contains"},        {"finishes", "finished_by"},
+                                           {"equals", "equals"}};
     bool seen[7] = {false};
     for (int as = 0; as < 4; as++)
         for (int ae = as + 1; ae < 5; ae++)
@@ -760,7 +785,8 @@ static void test_compute__each_interval_relation_has_its_converse(void **state)
                     for (int k = 0; k < 2; k++) {
                         char args[160];
                         snprintf(args, sizeof args,
-                                 "{\"fn\":\"interval_relation\",\"%c\":{\"start\":%d,\"end\":%d},\"%c\":{\"start\":%d,"
+                                 "{\"fn\":\"interval_relation\",\"%c\":{\"start\":%d,\"end\":%d},\"%c\":{"
+                                 "\"start\":%d,"
                                  "\"end\":%d}}",
                                  k ? 'b' : 'a', as, ae, k ? 'a' : 'b', bs, be);
                         assert_int_equal(compute(b, args), MK_OK);
@@ -789,8 +815,8 @@ static void test_compute__intervals_start_before_they_end(void **state)
     check_refused(b, "{\"fn\":\"interval_relation\"," SPAN("a", "0", "1") "}", "b");
     check_refused(b, "{\"fn\":\"interval_relation\"," SPAN("b", "0", "1") "}", "a");
     check_value(b,
-                "{\"fn\":\"interval_relation\"," SPAN("a", "-9223372036854775808", "9223372036854775807") "," SPAN(
-                    "b", "0", "1") "}",
+                "{\"fn\":\"interval_relation\"," SPAN("a", "-9223372036854775808",
+                                                      "9223372036854775807") "," SPAN("b", "0", "1") "}",
                 "\"contains\"");
 }
 

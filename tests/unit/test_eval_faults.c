@@ -46,8 +46,8 @@ static mk_json *json(fixture *f, const char *text)
 static mk_evidence *evidence(fixture *f)
 {
     mk_evidence *out;
-    assert_int_equal(mk_evidence_open(world_trace(&f->w), world_get, &f->w, NULL, NULL, &f->w.arena, &out, NULL),
-                     MK_OK);
+    assert_int_equal(
+        mk_evidence_open(world_trace(&f->w), world_get, &f->w, NULL, NULL, &f->w.arena, &out, NULL), MK_OK);
     return out;
 }
 
@@ -57,16 +57,18 @@ static void start(fixture *f, const char *reach, const char *gaps)
     *f = (fixture){.pool = {.count = 1}};
     world_start(&f->w);
     const mk_str call = world_step(&f->w, "s1", "temporal_reachability",
-                                   "{\"as_of_tt\":500,\"src\":\"x\",\"window\":{\"t_a\":0,\"t_b\":9000000}}", gaps, "[]",
-                                   reach);
+                                   "{\"as_of_tt\":500,\"src\":\"x\",\"window\":{\"t_a\":0,\"t_b\":9000000}}",
+                                   gaps, "[]", reach);
     snprintf(deps, sizeof deps, "[{\"call_digest\":\"%.*s\",\"step_id\":\"s1\"}]", MK_STR_ARG(call));
     world_step(&f->w, "s2", "compute", "{\"fn\":\"count\"}", "{}", deps, "{\"truncated\":false,\"value\":5}");
     world_step(&f->w, "s3", "burst_detection",
-               "{\"as_of_tt\":500,\"stride\":1000000,\"target\":{\"kind\":\"edge_event_rate\"},\"window\":{\"t_a\":0,"
+               "{\"as_of_tt\":500,\"stride\":1000000,\"target\":{\"kind\":\"edge_event_rate\"},\"window\":{"
+               "\"t_a\":0,"
                "\"t_b\":9000000}}",
                "{}", "[]", BURSTS);
     f->steps[0] = (mk_fault_step){MK_STR("s1"), MK_STR("temporal_reachability"), json(f, reach)};
-    f->steps[1] = (mk_fault_step){MK_STR("s2"), MK_STR("compute"), json(f, "{\"truncated\":false,\"value\":5}")};
+    f->steps[1] =
+        (mk_fault_step){MK_STR("s2"), MK_STR("compute"), json(f, "{\"truncated\":false,\"value\":5}")};
     f->steps[2] = (mk_fault_step){MK_STR("s3"), MK_STR("burst_detection"), json(f, BURSTS)};
     f->pool.arena = &f->w.arena;
     f->pool.uid_count = 6;
@@ -124,10 +126,12 @@ static void test_eval_faults__each_class_does_what_its_name_says(void **state)
     } classes[] = {
         {MK_FAULT_COUNT_PM1, {"\"value\":4}", "\"value\":6}"}},
         {MK_FAULT_UID_SWAP, {"\"invented_"}},
-        {MK_FAULT_INTERVAL_SHIFT, {"{\"t\":1000003}", "{\"t\":999997}", "\"start\":10000000", "\"start\":4000000"}},
+        {MK_FAULT_INTERVAL_SHIFT,
+         {"{\"t\":1000003}", "{\"t\":999997}", "\"start\":10000000", "\"start\":4000000"}},
         {MK_FAULT_ORDERING_INVERT, {"\"relation\":\"after\""}},
-        {MK_FAULT_ENTITY_DROP, {"[\"b\",\"c\",\"d\",\"e\"]", "[\"a\",\"c\",\"d\",\"e\"]", "[\"a\",\"b\",\"d\",\"e\"]",
-                                "[\"a\",\"b\",\"c\",\"e\"]", "[\"a\",\"b\",\"c\",\"d\"]"}},
+        {MK_FAULT_ENTITY_DROP,
+         {"[\"b\",\"c\",\"d\",\"e\"]", "[\"a\",\"c\",\"d\",\"e\"]", "[\"a\",\"b\",\"d\",\"e\"]",
+          "[\"a\",\"b\",\"c\",\"e\"]", "[\"a\",\"b\",\"c\",\"d\"]"}},
         {MK_FAULT_ENTITY_ADD, {"[\"a\",\"b\",\"c\",\"d\",\"e\",\"z\"]"}},
         {MK_FAULT_ORDERING_SWAP, {"{\"a\":{\"t\":5000000},\"b\":{\"t\":1000000}"}},
         {MK_FAULT_INTERVAL_UNITS, {"{\"t\":1000}", "{\"t\":5000}", "{\"end\":8000,\"start\":7000}"}},
@@ -162,13 +166,16 @@ static void test_eval_faults__a_changed_number_changes_in_the_text_too(void **st
     end(&f);
 }
 
-/* A mutation that would still be true is none: here the shifted side lands on another time of the evidence. */
+/* A mutation that would still be true is none: here the shifted side lands on another time of the
+ * evidence. */
 static void test_eval_faults__what_would_still_be_true_is_not_made(void **state)
 {
     (void)state;
     fixture f;
-    start(&f, "{\"rows\":[{\"earliest_arrival\":999997,\"uid\":\"a\"},{\"earliest_arrival\":1000003,\"uid\":\"b\"}],"
-              "\"rows_total\":2,\"truncated\":false}",
+    start(&f,
+          "{\"rows\":[{\"earliest_arrival\":999997,\"uid\":\"a\"},{\"earliest_arrival\":1000003,\"uid\":"
+          "\"b\"}],"
+          "\"rows_total\":2,\"truncated\":false}",
           "{}");
     for (uint64_t seed = 0; seed < 40; seed++) {
         const char *text = mutant(&f, MK_FAULT_INTERVAL_SHIFT, seed);
@@ -217,9 +224,9 @@ static void test_eval_faults__a_cut_list_is_not_the_whole(void **state)
     fixture f;
     start(&f, CUT, "{\"rows\":[{\"reason\":\"page\",\"shown\":3,\"total\":5}]}");
     f.pool.answers[0].cut = MK_STR("s1.rows");
-    f.pool.answers[0].answer =
-        MK_STR("{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\",\"type\":\"count\","
-               "\"value\":5}],\"text\":\"5\"}");
+    f.pool.answers[0].answer = MK_STR(
+        "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\",\"type\":\"count\","
+        "\"value\":5}],\"text\":\"5\"}");
     assert_int_equal(mk_faults_on_pool(&f.pool, &options, &report, NULL), MK_OK);
     assert_int_equal(report.rejected, 0);
     assert_int_equal(report.classes[MK_FAULT_TRUNCATED_COUNT].mutants, 30);
@@ -241,8 +248,9 @@ static void test_eval_faults__a_rejected_right_answer_is_counted(void **state)
     fixture f;
     mk_err err;
     start(&f, REACH, "{}");
-    f.pool.answers[0].answer = MK_STR("{\"claims\":[{\"evidence\":[\"s2\"],\"from\":\"s2.value\",\"id\":\"c1\","
-                                      "\"type\":\"count\",\"value\":7}],\"text\":\"7\"}");
+    f.pool.answers[0].answer =
+        MK_STR("{\"claims\":[{\"evidence\":[\"s2\"],\"from\":\"s2.value\",\"id\":\"c1\","
+               "\"type\":\"count\",\"value\":7}],\"text\":\"7\"}");
     assert_int_equal(mk_faults_on_pool(&f.pool, &options, &report, NULL), MK_OK);
     assert_int_equal(report.rejected, 1);
     assert_int_equal(report.surprise_count, 1);

@@ -1,4 +1,5 @@
-/* test_eval_run.c — suites through the oracle, the constant baseline, the report, and plans made from a store. */
+/* test_eval_run.c — suites through the oracle, the constant baseline, the report, and plans made from a
+ * store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,9 +45,12 @@ static int setup(void **state)
     write_ops(w, "{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"Person\",\"props\":{},\"vt_s\":0}\n"
                  "{\"op\":\"assert_node\",\"uid\":\"b\",\"label\":\"Person\",\"props\":{},\"vt_s\":0}\n"
                  "{\"op\":\"assert_node\",\"uid\":\"c\",\"label\":\"Person\",\"props\":{},\"vt_s\":0}\n"
-                 "{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"MSG\",\"vt_s\":100,\"vt_e\":101}\n"
-                 "{\"op\":\"assert_edge\",\"src\":\"b\",\"dst\":\"c\",\"rel_type\":\"MSG\",\"vt_s\":200,\"vt_e\":201}\n");
-    write_ops(w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"props\":{\"x\":1},\"vt_s\":50,\"vt_e\":60}\n");
+                 "{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"MSG\",\"vt_s\":100,\"vt_"
+                 "e\":101}\n"
+                 "{\"op\":\"assert_edge\",\"src\":\"b\",\"dst\":\"c\",\"rel_type\":\"MSG\",\"vt_s\":200,\"vt_"
+                 "e\":201}\n");
+    write_ops(w, "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"props\":{\"x\":1},\"vt_s\":"
+                 "50,\"vt_e\":60}\n");
     *state = w;
     return 0;
 }
@@ -61,11 +65,13 @@ static int teardown(void **state)
     return 0;
 }
 
-#define REACH(id, kind, from, gold, extra)                                                         \
-    "{\"id\":\"" id "\",\"family\":\"t1\",\"question\":\"q\",\"kind\":\"" kind "\",\"gold\":" gold     \
-    ",\"input_uids\":[\"a\"],\"oracle_plan\":{\"plan_id\":\"p\",\"question\":\"q\",\"steps\":[{\"id\":\"s1\"," \
-    "\"op\":\"temporal_reachability\",\"depends_on\":[],\"args\":{" extra                             \
-    "\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":1000}}}],\"answer_spec\":{\"kind\":\"" kind "\",\"from\":\"" from "\"}}}"
+#define REACH(id, kind, from, gold, extra)                                                                   \
+    "{\"id\":\"" id "\",\"family\":\"t1\",\"question\":\"q\",\"kind\":\"" kind "\",\"gold\":" gold           \
+    ",\"input_uids\":[\"a\"],\"oracle_plan\":{\"plan_id\":\"p\",\"question\":\"q\",\"steps\":[{\"id\":"      \
+    "\"s1\","                                                                                                \
+    "\"op\":\"temporal_reachability\",\"depends_on\":[],\"args\":{" extra                                    \
+    "\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":1000}}}],\"answer_spec\":{\"kind\":\"" kind                 \
+    "\",\"from\":\"" from "\"}}}"
 
 static mk_eval_report run_suite(world *w, const char *text, const mk_eval_options *options)
 {
@@ -81,10 +87,13 @@ static void test_eval_run__right_and_wrong_golds_are_told_apart(void **state)
 {
     world *w = *state;
     const mk_eval_options options = {.planner = MK_EVAL_ORACLE, .threads = 1};
-    const mk_eval_report r = run_suite(
-        w, "[" REACH("right", "count", "s1.rows_total", "2", "") "," REACH("wrong", "count", "s1.rows_total", "3", "")
-           "," REACH("set", "entity_set", "s1.rows", "[\"c\",\"b\"]", "") ","
-           REACH("first", "value", "s1.rows[0].uid", "\"b\"", "") "]", &options);
+    const mk_eval_report r =
+        run_suite(w,
+                  "[" REACH("right", "count", "s1.rows_total", "2", "") "," REACH(
+                      "wrong", "count", "s1.rows_total", "3",
+                      "") "," REACH("set", "entity_set", "s1.rows", "[\"c\",\"b\"]",
+                                    "") "," REACH("first", "value", "s1.rows[0].uid", "\"b\"", "") "]",
+                  &options);
     assert_int_equal(r.row_count, 4);
     assert_true(r.rows[0].correct);
     assert_false(r.rows[1].correct);
@@ -122,8 +131,10 @@ static void test_eval_run__an_oracle_needs_plans(void **state)
     const mk_eval_options options = {.planner = MK_EVAL_ORACLE};
     mk_eval_suite suite;
     mk_eval_report report;
-    assert_int_equal(mk_suite_read(MK_STR("[{\"id\":\"x\",\"question\":\"q\",\"kind\":\"count\",\"gold\":1}]"), &w->arena,
-                                   &suite, NULL), MK_OK);
+    assert_int_equal(
+        mk_suite_read(MK_STR("[{\"id\":\"x\",\"question\":\"q\",\"kind\":\"count\",\"gold\":1}]"), &w->arena,
+                      &suite, NULL),
+        MK_OK);
     assert_int_equal(mk_eval_run(w->store, &suite, &options, &w->arena, &report, &w->err), MK_E_INVALID_ARG);
     assert_non_null(strstr(w->err.hint, "offline"));
 }
@@ -131,10 +142,19 @@ static void test_eval_run__an_oracle_needs_plans(void **state)
 static void test_eval_run__the_report_is_canonical_and_has_the_agreed_members(void **state)
 {
     world *w = *state;
-    static const char *const names[] = {"tasks", "exact_match", "abstained", "by_family", "by_kind", "results",
-                                        "baseline", "first_attempt_validity", "execution_success",
-                                        "unsupported_claim_rate", "planner"};
-    const mk_eval_options options = {.planner = MK_EVAL_ORACLE, .threads = 1, .no_gate = true, .no_memory = true};
+    static const char *const names[] = {"tasks",
+                                        "exact_match",
+                                        "abstained",
+                                        "by_family",
+                                        "by_kind",
+                                        "results",
+                                        "baseline",
+                                        "first_attempt_validity",
+                                        "execution_success",
+                                        "unsupported_claim_rate",
+                                        "planner"};
+    const mk_eval_options options = {
+        .planner = MK_EVAL_ORACLE, .threads = 1, .no_gate = true, .no_memory = true};
     const mk_eval_report r = run_suite(w, "[" REACH("x", "count", "s1.rows_total", "2", "") "]", &options);
     mk_buf text, canon;
     mk_json *tree;
@@ -169,12 +189,13 @@ static mk_code speak(mk_model *self, const mk_model_request *request, mk_arena *
     scripted *s = (scripted *)self;
     (void)request;
     const char *text = s->calls++ == 0 ? s->plan : "nothing like an answer";
-    *out = (mk_model_reply){.text = mk_arena_copy(arena, mk_str_of(text)), .prompt_tokens = -1, .reply_tokens = -1};
+    *out = (mk_model_reply){
+        .text = mk_arena_copy(arena, mk_str_of(text)), .prompt_tokens = -1, .reply_tokens = -1};
     return out->text.p != NULL ? MK_OK : mk_fail_nomem(err);
 }
 
-#define PLANNED                                                                                    \
-    "{\"plan_id\":\"p\",\"question\":\"q\",\"steps\":[{\"id\":\"s1\",\"op\":\"temporal_reachability\","       \
+#define PLANNED                                                                                              \
+    "{\"plan_id\":\"p\",\"question\":\"q\",\"steps\":[{\"id\":\"s1\",\"op\":\"temporal_reachability\","      \
     "\"depends_on\":[],\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":1000}}}],\"answer_spec\":{"     \
     "\"kind\":\"count\",\"from\":\"s1.rows_total\"}}"
 
@@ -185,9 +206,10 @@ static void test_eval_run__a_model_that_writes_the_right_plan_is_right(void **st
     world *w = *state;
     scripted s = {.model = {.ask = speak}, .plan = PLANNED};
     const mk_eval_options options = {.planner = MK_EVAL_MODEL, .model = &s.model, .threads = 1};
-    const mk_eval_report r = run_suite(
-        w, "[{\"id\":\"x\",\"question\":\"Whom can a reach?\",\"kind\":\"count\",\"gold\":2,\"input_uids\":[\"a\"]}]",
-        &options);
+    const mk_eval_report r = run_suite(w,
+                                       "[{\"id\":\"x\",\"question\":\"Whom can a "
+                                       "reach?\",\"kind\":\"count\",\"gold\":2,\"input_uids\":[\"a\"]}]",
+                                       &options);
     assert_true(s.calls >= 2);
     assert_true(r.rows[0].correct);
     assert_true(r.rows[0].first_valid);

@@ -74,7 +74,8 @@ static void test_eval_score__sets_ignore_order_and_read_rows_at_any_depth(void *
     assert_float_equal(score("entity_set", "[]", NULL).em, 1, 0);
     assert_float_equal(score("entity_set", "[\"a\"]", NULL).f1, 0, 0);
     assert_float_equal(score("entity_set", "[\"a\"]", "\"a\"").em, 1, 0);
-    assert_float_equal(score("entity_set", "[\"a\",\"b\"]", "[{\"edges\":[{\"src\":\"b\",\"dst\":\"a\"}]}]").em, 1, 0);
+    assert_float_equal(
+        score("entity_set", "[\"a\",\"b\"]", "[{\"edges\":[{\"src\":\"b\",\"dst\":\"a\"}]}]").em, 1, 0);
     assert_float_equal(score("entity_set", "[\"a\"]", "[{\"name\":\"a\"}]").em, 0, 0);
     const mk_score s = score("entity_set", "[\"a\",\"b\"]", "[\"a\"]");
     assert_float_equal(s.precision, 1, 0);
@@ -122,14 +123,16 @@ static void test_eval_score__answers_give_the_value_of_their_kind(void **state)
     static const char answer[] =
         "{\"text\":\"t\",\"claims\":[{\"type\":\"entity\",\"uids\":[\"a\"]},{\"type\":\"count\"},"
         "{\"type\":\"count\",\"value\":3},{\"type\":\"value\",\"value\":4},"
-        "{\"type\":\"interval\",\"interval\":{\"start\":1,\"end\":2}},{\"type\":\"set_equal\",\"uids\":[\"b\"]}]}";
+        "{\"type\":\"interval\",\"interval\":{\"start\":1,\"end\":2}},{\"type\":\"set_equal\",\"uids\":["
+        "\"b\"]}]}";
     extracts("count", answer, "3");
     extracts("entity_set", answer, "[\"a\",\"b\"]");
     extracts("interval", answer, "{\"start\":1,\"end\":2}");
     extracts("series", answer, "\"t\"");
     extracts("count", "{\"text\":\"t\",\"claims\":[]}", NULL);
     extracts("count", "17", "17");
-    extracts("interval", "{\"text\":\"t\",\"claims\":[{\"type\":\"value\",\"value\":{\"t_a\":1}}]}", "{\"t_a\":1}");
+    extracts("interval", "{\"text\":\"t\",\"claims\":[{\"type\":\"value\",\"value\":{\"t_a\":1}}]}",
+             "{\"t_a\":1}");
 }
 
 static int open_arena(void **state)

@@ -23,12 +23,13 @@ static void test_eval_suite__a_list_is_read(void **state)
 {
     (void)state;
     mk_eval_suite suite;
-    assert_int_equal(read_suite("[{\"id\":\"a\",\"question\":\"how many?\",\"kind\":\"count\",\"gold\":3},"
-                                "{\"id\":\"b\",\"question\":\"why?\",\"kind\":\"abstain\",\"dataset\":\"git\"},"
-                                "{\"id\":\"c\",\"question\":\"who?\",\"kind\":\"entity_set\",\"gold\":[\"x\"],"
-                                "\"family\":\"f\",\"input_uids\":[\"x\",\"y\"]}]",
-                                &suite, NULL),
-                     MK_OK);
+    assert_int_equal(
+        read_suite("[{\"id\":\"a\",\"question\":\"how many?\",\"kind\":\"count\",\"gold\":3},"
+                   "{\"id\":\"b\",\"question\":\"why?\",\"kind\":\"abstain\",\"dataset\":\"git\"},"
+                   "{\"id\":\"c\",\"question\":\"who?\",\"kind\":\"entity_set\",\"gold\":[\"x\"],"
+                   "\"family\":\"f\",\"input_uids\":[\"x\",\"y\"]}]",
+                   &suite, NULL),
+        MK_OK);
     assert_int_equal(suite.count, 3);
     assert_true(mk_str_eq(suite.tasks[0].family, MK_STR("list")));
     assert_int_equal(suite.tasks[0].gold->i, 3);
@@ -110,7 +111,8 @@ static void test_eval_suite__the_frozen_half_is_what_its_readme_says(void **stat
     assert_int_equal(mk_suite_read(mk_buf_view(&text), &arena, &suite, &err), MK_OK);
     mk_buf_free(&text);
     assert_int_equal(suite.count, 69);
-    assert_string_equal(suite.split_sha_found, "7a205958c09b95b466a08ce869df0df14df87f4ee83b6f8f926d84a5a35111f8");
+    assert_string_equal(suite.split_sha_found,
+                        "7a205958c09b95b466a08ce869df0df14df87f4ee83b6f8f926d84a5a35111f8");
     for (size_t i = 0; i < suite.count; i++) {
         counts += mk_str_eq(suite.tasks[i].kind, MK_STR("count"));
         intervals += mk_str_eq(suite.tasks[i].kind, MK_STR("interval"));

@@ -1,4 +1,5 @@
-/* test_http_head.c — what the head of a request may say: host names, origins, values in base64, counters. */
+/* test_http_head.c — what the head of a request may say: host names, origins, values in base64,
+ * counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,11 +19,27 @@ static mk_http server_with(const char *const *hosts, size_t count)
 static void test_http_head__hosts(void **state)
 {
     static const char *const more[] = {"graph.example", "other.example:8080", "[fd00::1]"};
-    static const char *const good[] = {"localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:65535", "[::1]", "[::1]:80", "graph.example",
-                                       "Graph.Example:99", "other.example:8080", "[fd00::1]:3"};
-    static const char *const bad[] = {"", ":80", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "localhost:", "localhost:x",
-                                      "other.example", "other.example:81", "[::1", "[::1]x", "localhost:80:80", "127.0.0.2", " localhost",
-                                      "localhost@evil.example", "xn--localhost", "127.1", "0.0.0.0"};
+    static const char *const good[] = {
+        "localhost", "LOCALHOST:1",   "127.0.0.1",        "127.0.0.1:65535",    "[::1]",
+        "[::1]:80",  "graph.example", "Graph.Example:99", "other.example:8080", "[fd00::1]:3"};
+    static const char *const bad[] = {"",
+                                      ":80",
+                                      "evil.example",
+                                      "localhost.evil.example",
+                                      "127.0.0.1.evil.example",
+                                      "localhost:",
+                                      "localhost:x",
+                                      "other.example",
+                                      "other.example:81",
+                                      "[::1",
+                                      "[::1]x",
+                                      "localhost:80:80",
+                                      "127.0.0.2",
+                                      " localhost",
+                                      "localhost@evil.example",
+                                      "xn--localhost",
+                                      "127.1",
+                                      "0.0.0.0"};
     const mk_http http = server_with(more, 3);
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -35,9 +52,20 @@ static void test_http_head__hosts(void **state)
 
 static void test_http_head__origins(void **state)
 {
-    static const char *const good[] = {"http://localhost", "http://localhost:8765", "https://127.0.0.1", "http://[::1]:80"};
-    static const char *const bad[] = {"null", "", "http://", "file://localhost", "http://evil.example", "http://localhost/x", "http://localhost:80/",
-                                      "http://user@localhost", "http://localhost evil", "localhost", "HTTP://localhost#", "http://localhost.evil.example"};
+    static const char *const good[] = {"http://localhost", "http://localhost:8765", "https://127.0.0.1",
+                                       "http://[::1]:80"};
+    static const char *const bad[] = {"null",
+                                      "",
+                                      "http://",
+                                      "file://localhost",
+                                      "http://evil.example",
+                                      "http://localhost/x",
+                                      "http://localhost:80/",
+                                      "http://user@localhost",
+                                      "http://localhost evil",
+                                      "localhost",
+                                      "HTTP://localhost#",
+                                      "http://localhost.evil.example"};
     const mk_http http = server_with(NULL, 0);
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -53,10 +81,26 @@ static void test_http_head__values(void **state)
     static const struct {
         const char *text, *value; /* NULL: malformed */
     } table[] = {
-        {"", ""}, {"  plain\t", "plain"}, {"a b", "a b"}, {"=?base64?YWJj?=", "abc"}, {" =?base64?YWI=?= ", "ab"}, {"=?base64?YQ==?=", "a"},
-        {"=?base64?" "?=", ""}, {"=?base64?w6k=?=", "\xC3\xA9"}, {"=?BASE64?YWJj?=", "=?BASE64?YWJj?="}, {"=?base64?YWJj", "=?base64?YWJj"},
-        {"=?base64?YWJ?=", NULL}, {"=?base64?YW=j?=", NULL}, {"=?base64?YWI==?=", NULL}, {"=?base64?YR==?=", NULL} /* bits to spare */,
-        {"=?base64?YWJ=?=", NULL}, {"=?base64?Y W=?=", NULL}, {"=?base64?/w==?=", NULL} /* no UTF-8 */, {"=?base64?====?=", NULL},
+        {"", ""},
+        {"  plain\t", "plain"},
+        {"a b", "a b"},
+        {"=?base64?YWJj?=", "abc"},
+        {" =?base64?YWI=?= ", "ab"},
+        {"=?base64?YQ==?=", "a"},
+        {"=?base64?"
+         "?=",
+         ""},
+        {"=?base64?w6k=?=", "\xC3\xA9"},
+        {"=?BASE64?YWJj?=", "=?BASE64?YWJj?="},
+        {"=?base64?YWJj", "=?base64?YWJj"},
+        {"=?base64?YWJ?=", NULL},
+        {"=?base64?YW=j?=", NULL},
+        {"=?base64?YWI==?=", NULL},
+        {"=?base64?YR==?=", NULL} /* bits to spare */,
+        {"=?base64?YWJ=?=", NULL},
+        {"=?base64?Y W=?=", NULL},
+        {"=?base64?/w==?=", NULL} /* no UTF-8 */,
+        {"=?base64?====?=", NULL},
     };
     mk_arena arena;
     mk_str value;
@@ -74,7 +118,13 @@ static void test_http_head__values(void **state)
 static void test_http_head__metrics(void **state)
 {
     static const char *const routes[] = {"/a", "/b"};
-    const mk_metrics_facts facts = {.version = "9", .routes = routes, .route_count = 2, .has_store = true, .last_tt = 7, .versions = 8, .log_bytes = 9};
+    const mk_metrics_facts facts = {.version = "9",
+                                    .routes = routes,
+                                    .route_count = 2,
+                                    .has_store = true,
+                                    .last_tt = 7,
+                                    .versions = 8,
+                                    .log_bytes = 9};
     mk_metrics *m = mk_new0(&mk_alloc_default, sizeof *m);
     const mk_operator *op = mk_operator_find(MK_STR("entity_history"));
     mk_buf out;
@@ -90,13 +140,19 @@ static void test_http_head__metrics(void **state)
     mk_metrics_text(m, &facts, &out);
     mk_buf_c(&out, '\0');
     assert_non_null(strstr(out.p, "merkhet_build_info{version=\"9\"} 1\n"));
-    assert_non_null(strstr(out.p, "merkhet_op_duration_seconds_bucket{op=\"entity_history\",outcome=\"ok\",le=\"1e-05\"} 3\n"));
-    assert_non_null(strstr(out.p, "merkhet_op_duration_seconds_bucket{op=\"entity_history\",outcome=\"error\",le=\"10\"} 0\n"));
-    assert_non_null(strstr(out.p, "merkhet_op_duration_seconds_bucket{op=\"entity_history\",outcome=\"error\",le=\"+Inf\"} 1\n"));
+    assert_non_null(strstr(
+        out.p, "merkhet_op_duration_seconds_bucket{op=\"entity_history\",outcome=\"ok\",le=\"1e-05\"} 3\n"));
+    assert_non_null(strstr(
+        out.p, "merkhet_op_duration_seconds_bucket{op=\"entity_history\",outcome=\"error\",le=\"10\"} 0\n"));
+    assert_non_null(strstr(
+        out.p,
+        "merkhet_op_duration_seconds_bucket{op=\"entity_history\",outcome=\"error\",le=\"+Inf\"} 1\n"));
     assert_non_null(strstr(out.p, "merkhet_http_requests_total{route=\"/b\",code=\"4xx\"} 1\n"));
     assert_non_null(strstr(out.p, "merkhet_http_requests_total{route=\"none\",code=\"2xx\"} 1\n"));
-    assert_non_null(strstr(out.p, "merkhet_mcp_requests_total{method=\"tools/call\",era=\"modern\",outcome=\"ok\"} 1\n"));
-    assert_non_null(strstr(out.p, "merkhet_mcp_requests_total{method=\"other\",era=\"legacy\",outcome=\"error\"} 1\n"));
+    assert_non_null(
+        strstr(out.p, "merkhet_mcp_requests_total{method=\"tools/call\",era=\"modern\",outcome=\"ok\"} 1\n"));
+    assert_non_null(
+        strstr(out.p, "merkhet_mcp_requests_total{method=\"other\",era=\"legacy\",outcome=\"error\"} 1\n"));
     assert_null(strstr(out.p, "fake"));
     for (char *line = out.p; *line != '\0'; line = strchr(line, '\n') + 1) {
         const char *end = strchr(line, '\n'), *space;

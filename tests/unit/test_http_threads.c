@@ -1,7 +1,9 @@
-/* test_http_threads.c — the HTTP server with real connections: many at once, late ones, and ones that go away.
+/* test_http_threads.c — the HTTP server with real connections: many at once, late ones, and ones that go
+ * away.
  *
- * A server over a small store, or over the conformance fixture, with a thread that ticks; the clients are blocking sockets of
- * ours. With "threads" in its name it also runs under ThreadSanitizer. Source: serving spec, 8, 13, 16. */
+ * A server over a small store, or over the conformance fixture, with a thread that ticks; the clients are
+ * blocking sockets of ours. With "threads" in its name it also runs under ThreadSanitizer. Source: serving
+ * spec, 8, 13, 16. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +85,14 @@ static int64_t commit(rig *r, const char *uid, int number)
     mk_tt tt;
     mk_err err;
     snprintf(props, sizeof props, "{\"n\":%d}", number);
-    const mk_op op = {.kind = MK_OP_ASSERT_NODE, .uid = mk_str_of(uid), .label = MK_STR("Person"), .props = mk_str_of(props), .vt_s = 1000 + number,
-                      .vt_e = 1001 + number, .source = MK_STR("test"), .provenance_null = true};
+    const mk_op op = {.kind = MK_OP_ASSERT_NODE,
+                      .uid = mk_str_of(uid),
+                      .label = MK_STR("Person"),
+                      .props = mk_str_of(props),
+                      .vt_s = 1000 + number,
+                      .vt_e = 1001 + number,
+                      .source = MK_STR("test"),
+                      .provenance_null = true};
     const mk_write_options options = {.allow_reserved = false};
     must(mk_store_write(r->writer, &op, 1, &options, &tt, &err), &err);
     return tt.us;
@@ -137,7 +145,8 @@ typedef struct client {
 
 static void client_open(client *c, uint16_t port)
 {
-    const struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     *c = (client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     mk_buf_init(&c->in, &mk_alloc_default);
     mk_buf_init(&c->head, &mk_alloc_default);
@@ -264,7 +273,9 @@ static bool read_answer(client *c)
 static void request(client *c, const char *method, const char *path, const char *headers, const char *body)
 {
     char text[2048];
-    const int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %zu\r\n\r\n%s", method, path, headers, strlen(body), body);
+    const int n =
+        snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %zu\r\n\r\n%s",
+                 method, path, headers, strlen(body), body);
     assert_in_range(n, 1, sizeof text - 1);
     (void)put(c, text, (size_t)n);
 }
@@ -299,11 +310,16 @@ static void *read_much(void *arg)
         it->failed += !read_answer(&c) || c.status != 200 || strcmp(c.body.p, it->wanted) != 0;
         request(&c, "POST", "/api/ops/entity_history", JSON_HEAD, "{\"uid\":\"ada\"}");
         it->failed += !read_answer(&c) || c.status != 200 || strstr(c.body.p, "\"truncated\":false") == NULL;
-        request(&c, "POST", "/mcp", JSON_HEAD "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: entity_history\r\n",
-                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"entity_history\",\"arguments\":{\"uid\":\"ada\"},\"_meta\":{"
-                "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"t\",\"version\":\"1\"},"
+        request(&c, "POST", "/mcp",
+                JSON_HEAD
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: entity_history\r\n",
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+                "call\",\"params\":{\"name\":\"entity_history\",\"arguments\":{\"uid\":\"ada\"},\"_meta\":{"
+                "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
+                "clientInfo\":{\"name\":\"t\",\"version\":\"1\"},"
                 "\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
-        it->failed += !read_answer(&c) || c.status != 200 || strstr(c.body.p, "\"structuredContent\"") == NULL;
+        it->failed +=
+            !read_answer(&c) || c.status != 200 || strstr(c.body.p, "\"structuredContent\"") == NULL;
         if (i % 10 == 0) {
             request(&c, "GET", "/api/info", "", "");
             it->failed += !read_answer(&c) || c.status != 200;
@@ -323,7 +339,9 @@ static void test_http_threads__many_read_while_one_writes(void **state)
     (void)state;
     rig_open(&r, (mk_http_options){.threads = 3});
     client_open(&c, r.port);
-    snprintf(pinned, sizeof pinned, "{\"op\":\"entity_history\",\"args\":{\"uid\":\"ada\",\"as_of_tt\":%lld}}", (long long)mk_store_last_tt(r.writer).us);
+    snprintf(pinned, sizeof pinned,
+             "{\"op\":\"entity_history\",\"args\":{\"uid\":\"ada\",\"as_of_tt\":%lld}}",
+             (long long)mk_store_last_tt(r.writer).us);
     assert_int_equal(ask(&c, "POST", "/api/op", JSON_HEAD, pinned), 200);
     char *wanted = strdup(c.body.p);
     for (size_t i = 0; i < READERS; i++) {
@@ -344,10 +362,13 @@ static void test_http_threads__many_read_while_one_writes(void **state)
     }
     assert_non_null(strstr(c.body.p, "\"rows_total\":21,"));
     char line[160];
-    snprintf(line, sizeof line, "merkhet_mcp_requests_total{method=\"tools/call\",era=\"modern\",outcome=\"ok\"} %d\n", READERS * CALLS);
+    snprintf(line, sizeof line,
+             "merkhet_mcp_requests_total{method=\"tools/call\",era=\"modern\",outcome=\"ok\"} %d\n",
+             READERS * CALLS);
     assert_int_equal(ask(&c, "GET", "/metrics", "", ""), 200);
     assert_non_null(strstr(c.body.p, line));
-    snprintf(line, sizeof line, "merkhet_http_requests_total{route=\"/api/op\",code=\"2xx\"} %d\n", READERS * CALLS + 1);
+    snprintf(line, sizeof line, "merkhet_http_requests_total{route=\"/api/op\",code=\"2xx\"} %d\n",
+             READERS * CALLS + 1);
     assert_non_null(strstr(c.body.p, line));
     free(wanted);
     client_close(&c);
@@ -382,7 +403,8 @@ static void assert_commit(client *c, int64_t tt)
     mk_buf event;
     mk_buf_init(&event, &mk_alloc_default);
     await_event(c, &event);
-    snprintf(wanted, sizeof wanted, "id: %lld\nevent: commit\ndata: {\"tt\":%lld}\n\n", (long long)tt, (long long)tt);
+    snprintf(wanted, sizeof wanted, "id: %lld\nevent: commit\ndata: {\"tt\":%lld}\n\n", (long long)tt,
+             (long long)tt);
     assert_string_equal(event.p, wanted);
     mk_buf_free(&event);
 }
@@ -427,7 +449,8 @@ static void test_http_threads__each_commit_is_one_event(void **state)
 static bool is_empty(mk_http *http)
 {
     pthread_mutex_lock(&http->mutex);
-    const bool empty = http->exchanges == NULL && http->connections == NULL && http->streams == NULL && http->running == 0 && http->waiting == 0;
+    const bool empty = http->exchanges == NULL && http->connections == NULL && http->streams == NULL &&
+                       http->running == 0 && http->waiting == 0;
     pthread_mutex_unlock(&http->mutex);
     return empty;
 }
@@ -451,11 +474,15 @@ static void test_http_threads__nothing_stays_of_clients_that_vanish(void **state
         client_open(&c, r.port);
         switch (i % 6) {
         case 0: (void)put_z(&c, "GET /hea"); break;
-        case 1: (void)put_z(&c, "POST /api/op HTTP/1.1\r\nHost: localhost\r\n" JSON_HEAD "Content-Length: 99\r\n\r\n{\"op\""); break;
+        case 1:
+            (void)put_z(&c, "POST /api/op HTTP/1.1\r\nHost: localhost\r\n" JSON_HEAD
+                            "Content-Length: 99\r\n\r\n{\"op\"");
+            break;
         case 2: request(&c, "GET", "/api/info", "", ""); break;
         case 3: request(&c, "GET", "/api/events", "", ""); break;
         case 4:
-            request(&c, "POST", "/api/ask", JSON_HEAD "Accept: text/event-stream\r\n", "{\"question\":\"How many versions does ada have?\"}");
+            request(&c, "POST", "/api/ask", JSON_HEAD "Accept: text/event-stream\r\n",
+                    "{\"question\":\"How many versions does ada have?\"}");
             break;
         default: break;
         }
@@ -508,7 +535,8 @@ static void test_http_threads__a_late_body_is_refused(void **state)
     (void)state;
     rig_open_fixture(&r, (mk_http_options){.threads = 2, .body_us = 50000});
     client_open(&c, r.port);
-    assert_true(put_z(&c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" JSON_HEAD "Content-Length: 4\r\n\r\n{"));
+    assert_true(
+        put_z(&c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n" JSON_HEAD "Content-Length: 4\r\n\r\n{"));
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     assert_true(put_z(&c, "  }"));
     assert_true(read_answer(&c));
@@ -552,10 +580,15 @@ static void *call_slowly(void *arg)
     reading *it = arg;
     client c;
     client_open(&c, it->r->port);
-    request(&c, "POST", "/mcp", JSON_HEAD "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: test_tool_with_progress\r\n",
-            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"test_tool_with_progress\",\"arguments\":{},\"_meta\":{"
-            "\"progressToken\":1,\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"t\","
-            "\"version\":\"1\"},\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+    request(
+        &c, "POST", "/mcp",
+        JSON_HEAD
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: test_tool_with_progress\r\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+        "call\",\"params\":{\"name\":\"test_tool_with_progress\",\"arguments\":{},\"_meta\":{"
+        "\"progressToken\":1,\"io.modelcontextprotocol/"
+        "protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientInfo\":{\"name\":\"t\","
+        "\"version\":\"1\"},\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
     it->failed += !read_head(&c) || c.status != 200; /* the first progress was said: it runs */
     __atomic_store_n(&it->wanted, "runs", __ATOMIC_SEQ_CST);
     while (it->failed == 0 && read_chunk(&c))

@@ -1,4 +1,5 @@
-/* test_keep.c — the table of what was served: who finds what, who leaves first, and what it costs in memory. */
+/* test_keep.c — the table of what was served: who finds what, who leaves first, and what it costs in
+ * memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +34,11 @@ static void close_table(table *t)
 
 static void put(table *t, const char *kind, const char *id, const char *principal, const char *text)
 {
-    const mk_kept kept = {.kind = mk_str_of(kind), .id = mk_str_of(id), .principal = mk_str_of(principal), .text = mk_str_of(text), .tt = 7};
+    const mk_kept kept = {.kind = mk_str_of(kind),
+                          .id = mk_str_of(id),
+                          .principal = mk_str_of(principal),
+                          .text = mk_str_of(text),
+                          .tt = 7};
     mk_keep_put(t->keep, &kept);
 }
 
@@ -42,7 +47,8 @@ static const char *get(table *t, const char *kind, const char *id, const char *p
 {
     mk_kept kept;
     mk_err err;
-    const mk_code rc = mk_keep_get(t->keep, mk_str_of(kind), mk_str_of(id), mk_str_of(principal), &t->arena, &kept, &err);
+    const mk_code rc =
+        mk_keep_get(t->keep, mk_str_of(kind), mk_str_of(id), mk_str_of(principal), &t->arena, &kept, &err);
     if (rc != MK_OK) {
         assert_int_equal(rc, MK_E_NOT_FOUND);
         return NULL;
@@ -130,7 +136,8 @@ static void test_keep__lists_are_by_age_and_by_owner(void **state)
     assert_int_equal(mk_keep_list(t.keep, MK_STR("trace"), MK_STR("p"), &t.arena, &all, &count, NULL), MK_OK);
     assert_int_equal(count, 2);
     assert_true(mk_str_eq(all[0].id, MK_STR("1")) && mk_str_eq(all[1].id, MK_STR("4")));
-    assert_int_equal(mk_keep_list(t.keep, MK_STR("trace"), MK_STR("nobody"), &t.arena, &all, &count, NULL), MK_OK);
+    assert_int_equal(mk_keep_list(t.keep, MK_STR("trace"), MK_STR("nobody"), &t.arena, &all, &count, NULL),
+                     MK_OK);
     assert_int_equal(count, 0);
     close_table(&t);
 }
@@ -145,7 +152,8 @@ static void test_keep__out_of_memory_keeps_what_was_there(void **state)
         testalloc_init(&ta);
         testalloc_fail(&ta, n, false);
         if (mk_keep_open(&ta.hook, 4, 1000, &keep, NULL) == MK_OK) {
-            const mk_kept one = {.kind = MK_STR("r"), .id = MK_STR("1"), .principal = MK_STR("p"), .text = MK_STR("one")};
+            const mk_kept one = {
+                .kind = MK_STR("r"), .id = MK_STR("1"), .principal = MK_STR("p"), .text = MK_STR("one")};
             mk_arena arena;
             mk_kept out;
             mk_arena_init(&arena, &mk_alloc_default);

@@ -45,7 +45,8 @@ static void test_load_csv__quoted_fields_hold_separators_quotes_and_line_ends(vo
     (void)state;
     const mk_load_options options = {.mapping = "src=a,dst=b,vt_s=t,props=note:string"};
     expect(&options, ',',
-           "a,b,t,note\r\n\"x, y\",z,10,\"say \"\"hi\"\"\nthere\"\r\n\r\n\"q\",r,\"11\",5\"6\"\"\nu,v,12,\"\"\"\"",
+           "a,b,t,note\r\n\"x, y\",z,10,\"say "
+           "\"\"hi\"\"\nthere\"\r\n\r\n\"q\",r,\"11\",5\"6\"\"\nu,v,12,\"\"\"\"",
            "x, y>z EDGE * [10000000,-) {\"note\":\"say \\\"hi\\\"\\nthere\"} @2\n"
            "q>r EDGE * [11000000,-) {\"note\":\"5\\\"6\\\"\\\"\"} @5\n"
            "u>v EDGE * [12000000,-) {\"note\":\"\\\"\"} @6\n");
@@ -62,10 +63,13 @@ static void test_load_csv__typed_values_are_canonical(void **state)
            "p,q,1,+007,1,YES,12,\"{\"\"b\"\":1,\"\"a\"\":[1.0]}\",1970-01-02,1.50\n"
            "p,q,2,123456789012345678901234567890,-.5,0,,null,3,abc\n",
            "p>q PAID * [1,-) "
-           "{\"f\":1.0,\"i\":7,\"j\":{\"a\":[1.0],\"b\":1},\"o\":true,\"s\":\"12\",\"w\":86400000000,\"x\":1.5} @2\n"
+           "{\"f\":1.0,\"i\":7,\"j\":{\"a\":[1.0],\"b\":1},\"o\":true,\"s\":\"12\",\"w\":86400000000,\"x\":1."
+           "5} @2\n"
            "p>q PAID * [2,-) "
-           "{\"f\":-0.5,\"i\":123456789012345678901234567890,\"j\":null,\"o\":false,\"w\":3,\"x\":\"abc\"} @3\n");
-    refuse(&options, "a,b,t,i,f,o,s,j,w,x\np,q,1,1.5,,,,,,\n", "in.csv:2:7", "'1.5' in column i is no integer");
+           "{\"f\":-0.5,\"i\":123456789012345678901234567890,\"j\":null,\"o\":false,\"w\":3,\"x\":\"abc\"} "
+           "@3\n");
+    refuse(&options, "a,b,t,i,f,o,s,j,w,x\np,q,1,1.5,,,,,,\n", "in.csv:2:7",
+           "'1.5' in column i is no integer");
     refuse(&options, "a,b,t,i,f,o,s,j,w,x\np,q,1,,x,,,,,\n", "in.csv:2:8", "no number");
     refuse(&options, "a,b,t,i,f,o,s,j,w,x\np,q,1,,1e999,,,,,\n", "in.csv:2:8", "double");
     refuse(&options, "a,b,t,i,f,o,s,j,w,x\np,q,1,,,maybe,,,,\n", "in.csv:2:9", "truth");
@@ -76,7 +80,8 @@ static void test_load_csv__typed_values_are_canonical(void **state)
 static void test_load_csv__an_interval_has_an_end_or_still_holds(void **state)
 {
     (void)state;
-    const mk_load_options options = {.mapping = "src=who,dst=\"where, at\",vt_s=since,vt_e=until,rel_type=what"};
+    const mk_load_options options = {.mapping =
+                                         "src=who,dst=\"where, at\",vt_s=since,vt_e=until,rel_type=what"};
     const char *text = "who,what,\"where, at\",since,until\n"
                        "ann,WORKS_AT,acme,2020-01-01,2021-01-01\nann,WORKS_AT,beta,2021-01-01,\n";
     expect(&options, ',', text,

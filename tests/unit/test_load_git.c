@@ -53,7 +53,8 @@ static int setup(void **state)
     (void)state;
     tmpdir_make(&dir);
     script("git init -q -b main r; cd r\n"
-           "at 1000 Ann Ann@X; printf 'one\\ntwo\\nthree\\n' > a.txt; printf '\\000\\001' > bin; git add .; git commit -qm 'first commit'\n"
+           "at 1000 Ann Ann@X; printf 'one\\ntwo\\nthree\\n' > a.txt; printf '\\000\\001' > bin; git add .; "
+           "git commit -qm 'first commit'\n"
            "at 2000 Bob bob@x; git mv a.txt b.txt; git commit -qm 'rename'\n"
            "at 3000 Ann ann@x; echo four >> b.txt; git rm -q bin; git commit -qam 'change and delete'\n"
            "at 4000 Ann ann@x; echo again > bin; git add bin; git commit -qm 'it is back'\n"
@@ -113,7 +114,8 @@ static void test_load_git__edges_say_who_did_what_when(void **state)
     has(&r, " COMMITTED  [1000000000,-)  @1\n");
     has(&r, ">file:a.txt ADDED  [1000000000,-) {\"additions\":3,\"deletions\":0} @1\n");
     has(&r, ">file:bin ADDED  [1000000000,-) {\"binary\":true} @1\n");
-    has(&r, ">file:b.txt RENAMED  [2000000000,-) {\"additions\":0,\"deletions\":0,\"from\":\"a.txt\",\"similarity\":100} @2\n");
+    has(&r, ">file:b.txt RENAMED  [2000000000,-) "
+            "{\"additions\":0,\"deletions\":0,\"from\":\"a.txt\",\"similarity\":100} @2\n");
     has(&r, ">file:b.txt MODIFIED  [3000000000,-) {\"additions\":1,\"deletions\":0} @3\n");
     has(&r, ">file:bin DELETED  [3000000000,-) {\"binary\":true} @3\n");
     has(&r, "person:bob@x>file:side.txt CHANGED ");
@@ -126,13 +128,14 @@ static void test_load_git__hostile_names_stay_names(void **state)
     (void)state;
     rig r;
 
-    script("git init -q -b main -- '-r; touch pwned'; cd -- './-r; touch pwned'\n"
-           "git config diff.external 'touch ../pwned'; git config core.pager 'touch ../pwned'\n"
-           "git config color.ui always; git config diff.renames false; git config log.showSignature true\n"
-           "git config log.showRoot false; git config diff.noprefix true\n"
-           "at 1000 'Eve \"x\" {' ''; printf x > ':100644 100644 a b A'; printf y > \"$(printf '1\\t2\\tz')\"\n"
-           "printf z > \"$(printf 'new\\nline')\"; printf w > \"$(printf 'caf\\351')\"; ln -s target link\n"
-           "git add .; git commit -q -m \"$(printf 'sub\\001ject')\"\n");
+    script(
+        "git init -q -b main -- '-r; touch pwned'; cd -- './-r; touch pwned'\n"
+        "git config diff.external 'touch ../pwned'; git config core.pager 'touch ../pwned'\n"
+        "git config color.ui always; git config diff.renames false; git config log.showSignature true\n"
+        "git config log.showRoot false; git config diff.noprefix true\n"
+        "at 1000 'Eve \"x\" {' ''; printf x > ':100644 100644 a b A'; printf y > \"$(printf '1\\t2\\tz')\"\n"
+        "printf z > \"$(printf 'new\\nline')\"; printf w > \"$(printf 'caf\\351')\"; ln -s target link\n"
+        "git add .; git commit -q -m \"$(printf 'sub\\001ject')\"\n");
     assert_int_equal(load(&r, "-r; touch pwned"), MK_OK);
     has(&r, "node file::100644 100644 a b A File ");
     has(&r, "node file:1\t2\tz File ");

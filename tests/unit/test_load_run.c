@@ -179,8 +179,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_load_run__the_same_file_twice_makes_new_edges, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_load_run__reserved_uids_are_told_by_file_and_line, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_load_run__endpoints_are_made_where_they_are_missing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_load_run__reserved_uids_are_told_by_file_and_line, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_load_run__endpoints_are_made_where_they_are_missing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_load_run__an_unknown_format_asks_for_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_load_run__collegemsg_has_its_published_size, setup, teardown),
         cmocka_unit_test_setup_teardown(test_load_run__an_event_log_needs_an_empty_store, setup, teardown),

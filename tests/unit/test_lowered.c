@@ -1,8 +1,8 @@
 /* test_lowered.c — names are found in blocks of lower-cased text as they are one by one.
  *
- * Goal: a hit lies inside one name and never across two, at the bounds of blocks too; capital letters that grow
- * in lower case shift nothing. Method: 2,500 names chosen so that neighbours spell queries together, against
- * a loop over all names. A failed allocation leaves the heap as it was. */
+ * Goal: a hit lies inside one name and never across two, at the bounds of blocks too; capital letters that
+ * grow in lower case shift nothing. Method: 2,500 names chosen so that neighbours spell queries together,
+ * against a loop over all names. A failed allocation leaves the heap as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,8 @@
 
 enum { NAMES = 2500 };
 
-/* "AB" ends before "ab..." begins, an I with a dot is one byte longer in lower case, and every name is new. */
+/* "AB" ends before "ab..." begins, an I with a dot is one byte longer in lower case, and every name is
+ * new. */
 static void name_of(int i, char out[64])
 {
     static const char *const parts[] = {"ab", "AB", "\xC4\xB0i", "ba", "B", "\xCE\xA3\xCE\xA3", "a\\\"", "x"};

@@ -15,7 +15,8 @@
 
 static void entry(const mk_tool *tool, mk_buf *out) { mk_buf_printf(out, "{\"name\":\"%s\"}", tool->name); }
 
-static mk_code run_echo(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_echo(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                        mk_err *err)
 {
     (void)tool;
     mk_mcp_progress(call, 1, 2, "half");
@@ -29,20 +30,23 @@ static mk_code run_echo(const mk_tool *tool, mk_mcp_call *call, const mk_json *a
     return mk_buf_done(out, err);
 }
 
-static mk_code run_fail(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_fail(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                        mk_err *err)
 {
     (void)tool, (void)call, (void)arguments;
     mk_buf_z(out, "what was written before the error");
     return mk_fail(err, MK_E_COST, "too much");
 }
 
-static mk_code run_ask(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out, mk_err *err)
+static mk_code run_ask(const mk_tool *tool, mk_mcp_call *call, const mk_json *arguments, mk_buf *out,
+                       mk_err *err)
 {
     const mk_json *answer;
     (void)tool, (void)arguments;
-    const mk_code rc = mk_mcp_ask(call, "who", MK_ASK_ELICITATION,
-                                  MK_STR("{\"message\":\"who?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}"),
-                                  &answer, err);
+    const mk_code rc = mk_mcp_ask(
+        call, "who", MK_ASK_ELICITATION,
+        MK_STR("{\"message\":\"who?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}"), &answer,
+        err);
     if (rc != MK_OK)
         return rc;
     const mk_json *action = mk_json_get(answer, "action");
@@ -96,7 +100,8 @@ static void rig_open(rig *r, bool assumed, const mk_mcp_options *options)
     mk_buf_init(&r->sent, &mk_alloc_default);
     pthread_mutex_init(&r->mutex, NULL);
     assert_int_equal(mk_mcp_open(&mk_alloc_default, &offer, options, &r->server, NULL), MK_OK);
-    assert_int_equal(mk_mcp_session_open(r->server, &r->stream, assumed, MK_STR("public"), &r->session, NULL), MK_OK);
+    assert_int_equal(mk_mcp_session_open(r->server, &r->stream, assumed, MK_STR("public"), &r->session, NULL),
+                     MK_OK);
 }
 
 static void rig_close(rig *r)
@@ -120,8 +125,9 @@ static const char *say(rig *r, const char *text)
     mk_mcp_read(mk_str_of(text), &r->arena, &message);
     if (message.kind == MK_MESSAGE_REQUEST)
         assert_true(mk_mcp_begin(r->session, &message));
-    assert_int_equal(mk_mcp_handle(r->server, r->session, &message, &r->stream, &r->arena, &r->answer, &r->status, NULL),
-                     MK_OK);
+    assert_int_equal(
+        mk_mcp_handle(r->server, r->session, &message, &r->stream, &r->arena, &r->answer, &r->status, NULL),
+        MK_OK);
     mk_buf_c(&r->answer, '\0');
     mk_buf_c(&r->sent, '\0');
     if (r->answer.p[0] != '\0') { /* whatever is answered is JSON on one line */
@@ -147,11 +153,11 @@ static void assert_says(rig *r, const char *message, const char *part)
         assert_has(answer, part);
 }
 
-#define INIT(version, capabilities)                                                                              \
-    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"" version          \
+#define INIT(version, capabilities)                                                                          \
+    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"" version     \
     "\",\"capabilities\":{" capabilities "},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}"
-#define META(capabilities)                                                                                       \
-    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                                      \
+#define META(capabilities)                                                                                   \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","                                 \
     "\"io.modelcontextprotocol/clientCapabilities\":{" capabilities "}}"
 
 /* ---- messages that are none ---- */
@@ -213,8 +219,10 @@ static void test_mcp__the_version_is_negotiated(void **state)
     assert_string_equal(mk_mcp_session_version(r.session), "2025-11-25");
     assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}",
                 "{\"name\":\"ask_back\"},{\"name\":\"echo\"},{\"name\":\"fail\"}");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"\"}}", "\"tools\"");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"z\"}}", "-32602");
+    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"\"}}",
+                "\"tools\"");
+    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"z\"}}",
+                "-32602");
     rig_close(&r);
 }
 
@@ -223,16 +231,21 @@ static void test_mcp__tools_answer_and_their_errors_are_results(void **state)
     rig r;
     (void)state;
     rig_open(&r, true, NULL);
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}", "\"none\"");
-    assert_string_equal(r.sent.p, strstr(r.sent.p, "\"high\"") ? r.sent.p : "the error should have been logged");
+    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}",
+                "\"none\"");
+    assert_string_equal(r.sent.p,
+                        strstr(r.sent.p, "\"high\"") ? r.sent.p : "the error should have been logged");
     assert_null(strstr(r.sent.p, "\"low\""));
     assert_null(strstr(r.sent.p, "progress"));
-    const char *answer = say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"fail\"}}");
+    const char *answer =
+        say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"fail\"}}");
     assert_has(answer, "\"isError\":true");
     assert_has(answer, "E_COST");
     assert_null(strstr(answer, "written before"));
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ech\"}}", "Near: echo");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":3}}", "-32602");
+    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ech\"}}",
+                "Near: echo");
+    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":3}}",
+                "-32602");
     assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", "-32602");
     rig_close(&r);
 }
@@ -242,13 +255,15 @@ static void test_mcp__progress_grows_and_goes_to_who_asked(void **state)
     rig r;
     (void)state;
     rig_open(&r, true, NULL);
-    (void)say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"_meta\":"
-                  "{\"progressToken\":\"p\"}}}");
+    (void)say(
+        &r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"_meta\":"
+            "{\"progressToken\":\"p\"}}}");
     assert_has(r.sent.p, "\"progressToken\":\"p\",\"progress\":1,\"total\":2,\"message\":\"half\"");
     assert_has(r.sent.p, "\"progress\":2");
     assert_null(strstr(r.sent.p, "not more"));
-    (void)say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"_meta\":"
-                  "{\"progressToken\":7}}}");
+    (void)say(
+        &r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\",\"_meta\":"
+            "{\"progressToken\":7}}}");
     assert_has(r.sent.p, "\"progressToken\":7");
     rig_close(&r);
 }
@@ -258,8 +273,12 @@ static void test_mcp__levels_of_logs(void **state)
     rig r;
     (void)state;
     rig_open(&r, true, NULL);
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"loud\"}}", "-32602");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"info\"}}", "\"result\":{}");
+    assert_says(
+        &r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"loud\"}}",
+        "-32602");
+    assert_says(
+        &r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"logging/setLevel\",\"params\":{\"level\":\"info\"}}",
+        "\"result\":{}");
     (void)say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}");
     assert_has(r.sent.p, "\"low\"");
     rig_close(&r);
@@ -271,10 +290,17 @@ static void test_mcp__resources_are_read_and_watched(void **state)
     (void)state;
     rig_open(&r, true, NULL);
     (void)say(&r, INIT("2025-11-25", ""));
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"test://one\"}}",
-                "\"contents\":[{\"uri\":\"test://one\"");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"test://two\"}}", "-32002");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/subscribe\",\"params\":{\"uri\":\"test://one\"}}",
+    assert_says(
+        &r,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"test://one\"}}",
+        "\"contents\":[{\"uri\":\"test://one\"");
+    assert_says(
+        &r,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"test://two\"}}",
+        "-32002");
+    assert_says(&r,
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/"
+                "subscribe\",\"params\":{\"uri\":\"test://one\"}}",
                 "\"result\":{}");
     mk_buf_clear(&r.sent);
     mk_mcp_notify(r.server, MK_RESOURCE_UPDATED, "test://two");
@@ -282,7 +308,9 @@ static void test_mcp__resources_are_read_and_watched(void **state)
     mk_mcp_notify(r.server, MK_RESOURCE_UPDATED, "test://one");
     mk_buf_c(&r.sent, '\0');
     assert_has(r.sent.p, "notifications/resources/updated\",\"params\":{\"uri\":\"test://one\"}");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/unsubscribe\",\"params\":{\"uri\":\"test://one\"}}",
+    assert_says(&r,
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/"
+                "unsubscribe\",\"params\":{\"uri\":\"test://one\"}}",
                 "\"result\":{}");
     mk_buf_clear(&r.sent);
     mk_mcp_notify(r.server, MK_RESOURCE_UPDATED, "test://one");
@@ -321,7 +349,8 @@ static void *reply(void *arg)
     mk_arena_init(&arena, &mk_alloc_default);
     mk_buf_init(&out, &mk_alloc_default);
     mk_mcp_read(mk_str_of(text), &arena, &message);
-    if (mk_mcp_handle(p->r->server, p->r->session, &message, &p->r->stream, &arena, &out, &status, NULL) != MK_OK)
+    if (mk_mcp_handle(p->r->server, p->r->session, &message, &p->r->stream, &arena, &out, &status, NULL) !=
+        MK_OK)
         number = -2;
     mk_buf_free(&out);
     mk_arena_free(&arena);
@@ -337,7 +366,10 @@ static void assert_asked(const char *answer, const char *part)
     mk_buf_clear(&r.sent);
     replying p = {&r, answer};
     assert_int_equal(pthread_create(&thread, NULL, reply, &p), 0);
-    assert_has(say(&r, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"}}"), part);
+    assert_has(
+        say(&r,
+            "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"}}"),
+        part);
     pthread_join(thread, NULL);
     rig_close(&r);
 }
@@ -351,7 +383,8 @@ static void test_mcp__a_client_is_asked_back_and_may_refuse(void **state)
     assert_asked("\"result\":5", "\"isError\":true");
     rig_open(&r, true, NULL); /* a client that did not say it can is not asked */
     (void)say(&r, INIT("2025-11-25", ""));
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"}}",
+    assert_says(&r,
+                "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"}}",
                 "\"isError\":true");
     rig_close(&r);
 }
@@ -363,7 +396,8 @@ static void test_mcp__a_client_that_stays_silent_is_not_waited_for(void **state)
     (void)state;
     rig_open(&r, true, &options);
     (void)say(&r, INIT("2025-11-25", "\"elicitation\":{}"));
-    const char *answer = say(&r, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"}}");
+    const char *answer = say(
+        &r, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"}}");
     assert_has(answer, "\"isError\":true");
     assert_has(answer, "E_LIMIT");
     rig_close(&r);
@@ -376,7 +410,8 @@ static void test_mcp__modern_requests_carry_what_they_need(void **state)
     rig r;
     (void)state;
     rig_open(&r, true, NULL);
-    const char *answer = say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{" META("") "}}");
+    const char *answer =
+        say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{" META("") "}}");
     assert_has(answer, "\"resultType\":\"complete\"");
     assert_has(answer, "\"supportedVersions\":[\"2026-07-28\"]");
     assert_has(answer, "\"ttlMs\":");
@@ -384,15 +419,20 @@ static void test_mcp__modern_requests_carry_what_they_need(void **state)
     assert_has(answer, "\"io.modelcontextprotocol/serverInfo\"");
     assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{" META("") "}}", "-32601");
     assert_int_equal(r.status, 404);
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{" META("") "}}", "-32601");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
-                    "\"io.modelcontextprotocol/protocolVersion\":\"2031-01-01\"}}}",
-                "-32022,\"message\":\"This protocol version is not served\",\"data\":{\"supported\":[\"2026-07-28\"],"
-                "\"requested\":\"2031-01-01\"}");
+    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{" META("") "}}",
+                "-32601");
+    assert_says(
+        &r,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
+        "\"io.modelcontextprotocol/protocolVersion\":\"2031-01-01\"}}}",
+        "-32022,\"message\":\"This protocol version is not served\",\"data\":{\"supported\":[\"2026-07-28\"],"
+        "\"requested\":\"2031-01-01\"}");
     assert_int_equal(r.status, 400);
     assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"_meta\":{"
                     "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}}}", "-32602");
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"test://two\"," META("") "}}",
+    assert_says(&r,
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/read\",\"params\":{\"uri\":\"test://"
+                "two\"," META("") "}}",
                 "-32602");
     rig_close(&r);
 }
@@ -417,21 +457,25 @@ static void second_round(rig *r, const char *state_text, const char *method_para
 {
     char *text = malloc(8192);
     assert_non_null(text);
-    snprintf(text, 8192, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{%s,\"requestState\":\"%s\","
-             META("\"elicitation\":{}") "}}", method_params, state_text);
+    snprintf(text, 8192,
+             "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/"
+             "call\",\"params\":{%s,\"requestState\":\"%s\"," META("\"elicitation\":{}") "}}",
+             method_params, state_text);
     assert_has(say(r, text), part);
     free(text);
 }
 
 static void test_mcp__modern_questions_come_back_with_a_signed_state(void **state)
 {
-    static const char *const yes = "\"name\":\"ask_back\",\"inputResponses\":{\"who\":{\"action\":\"accept\",\"content\":{}}}";
+    static const char *const yes =
+        "\"name\":\"ask_back\",\"inputResponses\":{\"who\":{\"action\":\"accept\",\"content\":{}}}";
     char token[4096], broken[4096];
     rig r;
     (void)state;
     rig_open(&r, true, NULL);
-    const char *answer = say(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\","
-                                 META("\"elicitation\":{}") "}}");
+    const char *answer = say(
+        &r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"," META(
+                "\"elicitation\":{}") "}}");
     assert_has(answer, "\"resultType\":\"input_required\"");
     assert_has(answer, "\"inputRequests\":{\"who\":{\"method\":\"elicitation/create\"");
     member_text(&r, "requestState", token, sizeof token);
@@ -447,8 +491,11 @@ static void test_mcp__modern_questions_come_back_with_a_signed_state(void **stat
         broken[i] = broken[i] == 'a' ? 'b' : 'a';
         second_round(&r, broken, yes, "-32602");
     }
-    assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"," META("") "}}",
-                "-32021");
+    assert_says(
+        &r,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"ask_back\"," META(
+            "") "}}",
+        "-32021");
     assert_int_equal(r.status, 400);
     rig_close(&r);
 }
@@ -461,14 +508,18 @@ static void test_mcp__a_cancelled_call_says_nothing_more(void **state)
     mk_mcp_message message, cancel;
     (void)state;
     rig_open(&r, true, NULL);
-    mk_mcp_read(MK_STR("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}"), &r.arena,
-                &message);
+    mk_mcp_read(
+        MK_STR("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}"),
+        &r.arena, &message);
     assert_true(mk_mcp_begin(r.session, &message));
     assert_false(mk_mcp_begin(r.session, &message)); /* the same id again */
-    mk_mcp_read(MK_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}"), &r.arena,
-                &cancel);
-    assert_int_equal(mk_mcp_handle(r.server, r.session, &cancel, &r.stream, &r.arena, &r.answer, &r.status, NULL), MK_OK);
-    assert_int_equal(mk_mcp_handle(r.server, r.session, &message, &r.stream, &r.arena, &r.answer, &r.status, NULL), MK_OK);
+    mk_mcp_read(
+        MK_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}"),
+        &r.arena, &cancel);
+    assert_int_equal(
+        mk_mcp_handle(r.server, r.session, &cancel, &r.stream, &r.arena, &r.answer, &r.status, NULL), MK_OK);
+    assert_int_equal(
+        mk_mcp_handle(r.server, r.session, &message, &r.stream, &r.arena, &r.answer, &r.status, NULL), MK_OK);
     assert_int_equal(r.answer.n, 0);
     assert_int_equal(r.sent.n, 0);
     assert_says(&r, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}", "\"result\":{}");

@@ -1,8 +1,9 @@
 /* test_mcp_stdio_threads.c — the points of the conformance suites, over a pipe, in both eras.
  *
- * The suites speak HTTP and need Node; here the fixture they ask is served by the transport of standard input and output, and
- * a client of ours reads and answers each line. Scenario names in the comments are the suites'. With "threads"
- * in its name it also runs under ThreadSanitizer. Source: serving spec, 4, 5, 7, 12.3. */
+ * The suites speak HTTP and need Node; here the fixture they ask is served by the transport of standard input
+ * and output, and a client of ours reads and answers each line. Scenario names in the comments are the
+ * suites'. With "threads" in its name it also runs under ThreadSanitizer. Source: serving spec, 4, 5,
+ * 7, 12.3. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,8 @@ typedef struct peer {
 static void *serve(void *arg)
 {
     peer *p = arg;
-    const mk_stdio_options options = {.in = p->to[0], .out = p->from[1], .stop = -1, .principal = MK_STR("public")};
+    const mk_stdio_options options = {
+        .in = p->to[0], .out = p->from[1], .stop = -1, .principal = MK_STR("public")};
     p->ended = mk_mcp_stdio(p->server, &mk_alloc_default, &options, NULL);
     close(p->from[1]);
     return NULL;
@@ -124,7 +126,8 @@ static bool read_line(peer *p, mk_buf *line)
     }
 }
 
-/* Answers a request of the server with what the test has ready. Its id is between "id": and the next comma. */
+/* Answers a request of the server with what the test has ready. Its id is between "id": and the next
+ * comma. */
 static void reply(peer *p, const char *line)
 {
     char text[1024], id[64];
@@ -136,7 +139,8 @@ static void reply(peer *p, const char *line)
     if (result != NULL)
         snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}", id, result);
     else
-        snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-1,\"message\":\"no\"}}", id);
+        snprintf(text, sizeof text,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-1,\"message\":\"no\"}}", id);
     send_text(p, text);
 }
 
@@ -152,7 +156,8 @@ static const char *await(peer *p, const char *id)
         behind += strcspn(behind, ",") + 1;
         if (strncmp(p->answer.p, head, strlen(head)) == 0 && strncmp(behind, "\"method\":", 9) != 0)
             break;
-        if (strncmp(p->answer.p, "{\"jsonrpc\":\"2.0\",\"id\":", 22) == 0 && strncmp(behind, "\"method\":", 9) == 0)
+        if (strncmp(p->answer.p, "{\"jsonrpc\":\"2.0\",\"id\":", 22) == 0 &&
+            strncmp(behind, "\"method\":", 9) == 0)
             reply(p, p->answer.p);
         mk_buf_z(&p->between, p->answer.p);
         mk_buf_c(&p->between, '\n');
@@ -166,11 +171,13 @@ static void send_request(peer *p, const char *id, const char *method, const char
 {
     char *text = malloc(65536);
     assert_non_null(text);
-    int n = snprintf(text, 65536, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s", id, method, members);
+    int n = snprintf(text, 65536, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\",\"params\":{%s", id,
+                     method, members);
     if (p->modern)
         n += snprintf(text + n, 65536 - (size_t)n,
                       "%s\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-                      "\"io.modelcontextprotocol/clientCapabilities\":{%s}}", members[0] != '\0' ? "," : "", p->capabilities);
+                      "\"io.modelcontextprotocol/clientCapabilities\":{%s}}",
+                      members[0] != '\0' ? "," : "", p->capabilities);
     snprintf(text + n, 65536 - (size_t)n, "}}");
     send_text(p, text);
     free(text);
@@ -192,8 +199,10 @@ static const char *tool(peer *p, const char *name)
 static const char *handshake(peer *p, const char *version)
 {
     char members[512];
-    snprintf(members, sizeof members, "\"protocolVersion\":\"%s\",\"capabilities\":{%s},\"clientInfo\":{\"name\":\"t\","
-             "\"version\":\"1\"}", version, p->capabilities);
+    snprintf(members, sizeof members,
+             "\"protocolVersion\":\"%s\",\"capabilities\":{%s},\"clientInfo\":{\"name\":\"t\","
+             "\"version\":\"1\"}",
+             version, p->capabilities);
     const char *answer = ask(p, "initialize", members);
     send_text(p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
     return answer;
@@ -226,33 +235,57 @@ static const struct {
     const char *method, *members;
     const char *parts[4];
 } plain[] = {
-    {"tools/list", "", {"\"tools\":[{\"name\":\"json_schema_2020_12_tool\"", "\"inputSchema\":{\"type\":\"object\"",
-                        "\"description\":", "\"x-mcp-header\":\"Region\""}},
+    {"tools/list",
+     "",
+     {"\"tools\":[{\"name\":\"json_schema_2020_12_tool\"", "\"inputSchema\":{\"type\":\"object\"",
+      "\"description\":", "\"x-mcp-header\":\"Region\""}},
     {"tools/list", "", {"\"$anchor\":\"addressDef\"", "\"allOf\":[{\"anyOf\":", "\"if\":{", "\"else\":{"}},
-    {"tools/call", "\"name\":\"test_simple_text\"", {"\"text\":\"This is a simple text response for testing.\""}},
-    {"tools/call", "\"name\":\"test_image_content\"", {"\"type\":\"image\"", "\"mimeType\":\"image/png\"",
-                                                       "\"data\":\"iVBORw0KGgo"}},
+    {"tools/call",
+     "\"name\":\"test_simple_text\"",
+     {"\"text\":\"This is a simple text response for testing.\""}},
+    {"tools/call",
+     "\"name\":\"test_image_content\"",
+     {"\"type\":\"image\"", "\"mimeType\":\"image/png\"", "\"data\":\"iVBORw0KGgo"}},
     {"tools/call", "\"name\":\"test_audio_content\"", {"\"type\":\"audio\"", "\"mimeType\":\"audio/wav\""}},
-    {"tools/call", "\"name\":\"test_embedded_resource\"", {"\"type\":\"resource\"", "\"uri\":\"test://embedded-resource\""}},
-    {"tools/call", "\"name\":\"test_multiple_content_types\"", {"\"type\":\"text\"", "\"type\":\"image\"",
-                                                                "\"type\":\"resource\"", "mixed-content-resource"}},
-    {"tools/call", "\"name\":\"test_error_handling\"", {"\"isError\":true", "intentionally returns an error"}},
-    {"resources/list", "", {"\"uri\":\"test://static-text\"", "\"name\":", "\"description\":", "\"mimeType\":"}},
+    {"tools/call",
+     "\"name\":\"test_embedded_resource\"",
+     {"\"type\":\"resource\"", "\"uri\":\"test://embedded-resource\""}},
+    {"tools/call",
+     "\"name\":\"test_multiple_content_types\"",
+     {"\"type\":\"text\"", "\"type\":\"image\"", "\"type\":\"resource\"", "mixed-content-resource"}},
+    {"tools/call",
+     "\"name\":\"test_error_handling\"",
+     {"\"isError\":true", "intentionally returns an error"}},
+    {"resources/list",
+     "",
+     {"\"uri\":\"test://static-text\"", "\"name\":", "\"description\":", "\"mimeType\":"}},
     {"resources/templates/list", "", {"\"uriTemplate\":\"test://template/{id}/data\""}},
-    {"resources/read", "\"uri\":\"test://static-text\"", {"\"contents\":[{\"uri\":\"test://static-text\"", "\"text\":\"This is"}},
+    {"resources/read",
+     "\"uri\":\"test://static-text\"",
+     {"\"contents\":[{\"uri\":\"test://static-text\"", "\"text\":\"This is"}},
     {"resources/read", "\"uri\":\"test://static-binary\"", {"\"blob\":\"iVBORw0KGgo"}},
-    {"resources/read", "\"uri\":\"test://template/123/data\"", {"\"uri\":\"test://template/123/data\"",
-                                                                "{\\\"id\\\":\\\"123\\\",\\\"templateTest\\\":true"}},
-    {"prompts/list", "", {"\"name\":\"test_simple_prompt\"", "\"arguments\":[{\"name\":\"arg1\"", "\"required\":true"}},
+    {"resources/read",
+     "\"uri\":\"test://template/123/data\"",
+     {"\"uri\":\"test://template/123/data\"", "{\\\"id\\\":\\\"123\\\",\\\"templateTest\\\":true"}},
+    {"prompts/list",
+     "",
+     {"\"name\":\"test_simple_prompt\"", "\"arguments\":[{\"name\":\"arg1\"", "\"required\":true"}},
     {"prompts/get", "\"name\":\"test_simple_prompt\"", {"\"text\":\"This is a simple prompt for testing.\""}},
-    {"prompts/get", "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"hello\",\"arg2\":\"world\"}",
+    {"prompts/get",
+     "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"hello\",\"arg2\":\"world\"}",
      {"Prompt with arguments: arg1='hello', arg2='world'"}},
-    {"prompts/get", "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"hello\"}", {"-32602", "arg2"}},
-    {"prompts/get", "\"name\":\"test_prompt_with_embedded_resource\",\"arguments\":{\"resourceUri\":\"test://x\"}",
+    {"prompts/get",
+     "\"name\":\"test_prompt_with_arguments\",\"arguments\":{\"arg1\":\"hello\"}",
+     {"-32602", "arg2"}},
+    {"prompts/get",
+     "\"name\":\"test_prompt_with_embedded_resource\",\"arguments\":{\"resourceUri\":\"test://x\"}",
      {"\"uri\":\"test://x\"", "Please process the embedded resource above."}},
-    {"prompts/get", "\"name\":\"test_prompt_with_image\"", {"\"type\":\"image\"", "Please analyze the image above."}},
+    {"prompts/get",
+     "\"name\":\"test_prompt_with_image\"",
+     {"\"type\":\"image\"", "Please analyze the image above."}},
     {"completion/complete",
-     "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"test_prompt_with_arguments\"},\"argument\":{\"name\":\"arg1\",\"value\":\"par\"}",
+     "\"ref\":{\"type\":\"ref/"
+     "prompt\",\"name\":\"test_prompt_with_arguments\"},\"argument\":{\"name\":\"arg1\",\"value\":\"par\"}",
      {"\"values\":[\"paris\",\"park\",\"party\"],\"total\":3,\"hasMore\":false"}},
     {"tools/call", "\"name\":\"test_nothing\"", {"-32602", "\"data\":{\"tool\":\"test_nothing\"}"}},
     {"nothing/like", "", {"-32601"}},
@@ -311,7 +344,8 @@ static void test_mcp_stdio__a_session_begins_with_any_message(void **state)
     p.modern = false;
     assert_has(ask(&p, "tools/list", ""), "\"tools\":["); /* no handshake at all */
     p.modern = true;
-    assert_has(ask(&p, "server/discover", ""), "\"supportedVersions\":[\"2026-07-28\"]"); /* the other era in between */
+    assert_has(ask(&p, "server/discover", ""),
+               "\"supportedVersions\":[\"2026-07-28\"]"); /* the other era in between */
     p.modern = false;
     assert_has(ask(&p, "ping", ""), "\"result\":{}");
     peer_close(&p);
@@ -320,7 +354,8 @@ static void test_mcp_stdio__a_session_begins_with_any_message(void **state)
 /* Scenarios logging-set-level, tools-call-with-logging. */
 static void test_mcp_stdio__logs_come_at_the_level_that_was_set(void **state)
 {
-    static const char *const levels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
     peer p;
     (void)state;
     peer_open(&p, false, "");
@@ -334,7 +369,8 @@ static void test_mcp_stdio__logs_come_at_the_level_that_was_set(void **state)
     assert_has(ask(&p, "logging/setLevel", "\"level\":\"loud\""), "-32602");
     (void)ask(&p, "logging/setLevel", "\"level\":\"info\"");
     (void)tool(&p, "test_tool_with_logging");
-    const char *started = strstr(p.between.p, "\"level\":\"info\",\"logger\":\"fixture\",\"data\":\"Tool execution started\"");
+    const char *started =
+        strstr(p.between.p, "\"level\":\"info\",\"logger\":\"fixture\",\"data\":\"Tool execution started\"");
     const char *ended = strstr(p.between.p, "Tool execution completed");
     assert_true(started != NULL && ended != NULL && started < ended);
     peer_close(&p);
@@ -353,12 +389,14 @@ static void test_mcp_stdio__progress_is_told_to_who_asked(void **state)
         const char *const tokens[] = {"\"a \\\"b\\\"\"", "0", "-7", "9007199254740993"};
         for (size_t i = 0; i < 4; i++) {
             char members[512], part[128];
-            snprintf(members, sizeof members, "\"name\":\"test_tool_with_progress\",\"_meta\":{\"progressToken\":%s%s}", tokens[i],
+            snprintf(members, sizeof members,
+                     "\"name\":\"test_tool_with_progress\",\"_meta\":{\"progressToken\":%s%s}", tokens[i],
                      era);
             assert_has(ask(&p, "tools/call", members), "\"content\":");
             assert_int_equal(count(p.between.p, "notifications/progress"), 3);
             for (int done = 0; done <= 100; done += 50) {
-                snprintf(part, sizeof part, "{\"progressToken\":%s,\"progress\":%d,\"total\":100}", tokens[i], done);
+                snprintf(part, sizeof part, "{\"progressToken\":%s,\"progress\":%d,\"total\":100}", tokens[i],
+                         done);
                 assert_has(p.between.p, part);
             }
         }
@@ -376,7 +414,8 @@ static void test_mcp_stdio__a_silent_call_is_heard_of(void **state)
     peer p;
     (void)state;
     peer_open_with(&p, false, "", &options);
-    assert_has(ask(&p, "tools/call", "\"name\":\"test_silent\",\"_meta\":{\"progressToken\":7}"), "half a second");
+    assert_has(ask(&p, "tools/call", "\"name\":\"test_silent\",\"_meta\":{\"progressToken\":7}"),
+               "half a second");
     assert_true(count(p.between.p, "\"message\":\"still running\"") >= 2);
     assert_has(p.between.p, "{\"progressToken\":7,\"progress\":0.");
     (void)ask(&p, "ping", "");
@@ -386,7 +425,8 @@ static void test_mcp_stdio__a_silent_call_is_heard_of(void **state)
     peer_close(&p);
 }
 
-/* Scenarios tools-call-sampling, tools-call-elicitation, elicitation-sep1034-defaults, elicitation-sep1330-enums. */
+/* Scenarios tools-call-sampling, tools-call-elicitation, elicitation-sep1034-defaults,
+ * elicitation-sep1330-enums. */
 static void test_mcp_stdio__a_session_asks_and_waits(void **state)
 {
     peer p;
@@ -395,12 +435,14 @@ static void test_mcp_stdio__a_session_asks_and_waits(void **state)
     p.sampled = "{\"role\":\"assistant\",\"model\":\"m\",\"content\":{\"type\":\"text\",\"text\":\"Paris\"}}";
     p.elicited = "{\"action\":\"accept\",\"content\":{\"username\":\"eve\",\"email\":\"e@x\"}}";
     p.roots = "{\"roots\":[{\"uri\":\"file:///r\"}]}";
-    assert_has(ask(&p, "tools/call", "\"name\":\"test_sampling\",\"arguments\":{\"prompt\":\"say \\\"hi\\\"\"}"),
-               "\"text\":\"LLM response: Paris\"");
+    assert_has(
+        ask(&p, "tools/call", "\"name\":\"test_sampling\",\"arguments\":{\"prompt\":\"say \\\"hi\\\"\"}"),
+        "\"text\":\"LLM response: Paris\"");
     assert_has(p.between.p, "\"params\":{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\","
                             "\"text\":\"say \\\"hi\\\"\"}}],\"maxTokens\":100}");
-    assert_has(ask(&p, "tools/call", "\"name\":\"test_elicitation\",\"arguments\":{\"message\":\"who\"}"),
-               "User response: action=accept, content={\\\"email\\\":\\\"e@x\\\",\\\"username\\\":\\\"eve\\\"}");
+    assert_has(
+        ask(&p, "tools/call", "\"name\":\"test_elicitation\",\"arguments\":{\"message\":\"who\"}"),
+        "User response: action=accept, content={\\\"email\\\":\\\"e@x\\\",\\\"username\\\":\\\"eve\\\"}");
     assert_has(p.between.p, "\"message\":\"who\",\"requestedSchema\":{\"type\":\"object\"");
     p.elicited = "{\"action\":\"decline\"}";
     assert_has(tool(&p, "test_elicitation_sep1034_defaults"), "action=decline, content={}");
@@ -427,8 +469,9 @@ static void test_mcp_stdio__a_session_asks_and_waits(void **state)
 /* Scenarios resources-subscribe, resources-unsubscribe. */
 static void test_mcp_stdio__a_session_hears_of_what_it_subscribed_to(void **state)
 {
-    static const char *const updated = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{"
-                                       "\"uri\":\"test://watched-resource\"}}";
+    static const char *const updated =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{"
+        "\"uri\":\"test://watched-resource\"}}";
     peer p;
     (void)state;
     peer_open(&p, false, "");
@@ -458,17 +501,27 @@ static void test_mcp_stdio__modern_requests_stand_alone(void **state)
         const char *meta, *part;
     } envelopes[] = {
         {"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"", "-32602"},
-        {"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":[]", "-32602"},
-        {"\"io.modelcontextprotocol/protocolVersion\":5,\"io.modelcontextprotocol/clientCapabilities\":{}", "-32602"},
-        {"\"io.modelcontextprotocol/protocolVersion\":\"v999.0.0\",\"io.modelcontextprotocol/clientCapabilities\":{}",
+        {"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
+         "clientCapabilities\":[]",
+         "-32602"},
+        {"\"io.modelcontextprotocol/protocolVersion\":5,\"io.modelcontextprotocol/clientCapabilities\":{}",
+         "-32602"},
+        {"\"io.modelcontextprotocol/protocolVersion\":\"v999.0.0\",\"io.modelcontextprotocol/"
+         "clientCapabilities\":{}",
          "-32022"},
-        {"\"io.modelcontextprotocol/protocolVersion\":\"2025-11-25\",\"io.modelcontextprotocol/clientCapabilities\":{}",
+        {"\"io.modelcontextprotocol/protocolVersion\":\"2025-11-25\",\"io.modelcontextprotocol/"
+         "clientCapabilities\":{}",
          "\"data\":{\"supported\":[\"2026-07-28\"],\"requested\":\"2025-11-25\"}"},
-        {"\"io.modelcontextprotocol/protocolVersion\":\"\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001"
-         "\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\","
-         "\"io.modelcontextprotocol/clientCapabilities\":{}", "\\u0001\"}}}"},
-        {"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{},"
-         "\"io.modelcontextprotocol/logLevel\":\"loud\"", "-32602"},
+        {"\"io.modelcontextprotocol/"
+         "protocolVersion\":\"\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001"
+         "\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001\\u0001"
+         "\\u0001\\u0001\","
+         "\"io.modelcontextprotocol/clientCapabilities\":{}",
+         "\\u0001\"}}}"},
+        {"\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
+         "clientCapabilities\":{},"
+         "\"io.modelcontextprotocol/logLevel\":\"loud\"",
+         "-32602"},
     };
     peer p;
     (void)state;
@@ -497,8 +550,10 @@ static void test_mcp_stdio__modern_requests_stand_alone(void **state)
     assert_lacks(p.between.p, "elicitation/create"); /* it is in the answer */
     assert_int_equal(p.asked, 0);
     p.modern = false;
-    (void)ask(&p, "tools/call", "\"name\":\"test_logging_tool\",\"_meta\":{\"io.modelcontextprotocol/logLevel\":\"info\","
-              "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}");
+    (void)ask(&p, "tools/call",
+              "\"name\":\"test_logging_tool\",\"_meta\":{\"io.modelcontextprotocol/logLevel\":\"info\","
+              "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"
+              "clientCapabilities\":{}}");
     assert_int_equal(count(p.between.p, "notifications/message"), 3);
     peer_close(&p);
 }
@@ -506,14 +561,15 @@ static void test_mcp_stdio__modern_requests_stand_alone(void **state)
 /* Scenarios caching, sep-2164-resource-not-found. */
 static void test_mcp_stdio__modern_answers_say_how_long_they_keep(void **state)
 {
-    static const char *const lists[] = {"server/discover", "tools/list", "resources/list", "resources/templates/list",
-                                        "prompts/list"};
+    static const char *const lists[] = {"server/discover", "tools/list", "resources/list",
+                                        "resources/templates/list", "prompts/list"};
     peer p;
     (void)state;
     peer_open(&p, true, "");
     for (size_t i = 0; i < 5; i++)
         assert_has(ask(&p, lists[i], ""), "\"ttlMs\":300000,\"cacheScope\":\"public\"");
-    assert_has(ask(&p, "resources/read", "\"uri\":\"test://static-text\""), "\"ttlMs\":300000,\"cacheScope\":\"private\"");
+    assert_has(ask(&p, "resources/read", "\"uri\":\"test://static-text\""),
+               "\"ttlMs\":300000,\"cacheScope\":\"private\"");
     assert_lacks(tool(&p, "test_simple_text"), "ttlMs");
     assert_has(ask(&p, "resources/read", "\"uri\":\"test://none\""), "-32602");
     assert_has(p.answer.p, "\"data\":{\"uri\":\"test://none\"}");
@@ -540,7 +596,8 @@ static const char *answer_round(peer *p, const char *name, const char *responses
     char *members = malloc(16384), *token = malloc(8192);
     assert_true(members != NULL && token != NULL);
     last_state(p, token, 8192);
-    snprintf(members, 16384, "\"name\":\"%s\",\"arguments\":{},\"requestState\":%s,\"inputResponses\":{%s}", name, token, responses);
+    snprintf(members, 16384, "\"name\":\"%s\",\"arguments\":{},\"requestState\":%s,\"inputResponses\":{%s}",
+             name, token, responses);
     send_request(p, "2", "tools/call", members);
     free(members);
     free(token);
@@ -551,7 +608,8 @@ static const char *answer_round(peer *p, const char *name, const char *responses
 static void test_mcp_stdio__modern_questions_are_answers(void **state)
 {
 #define NAME "\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"
-#define SAID(key) "\"" key "\":{\"role\":\"assistant\",\"model\":\"m\",\"content\":{\"type\":\"text\",\"text\":\"Paris\"}}"
+#define SAID(key)                                                                                            \
+    "\"" key "\":{\"role\":\"assistant\",\"model\":\"m\",\"content\":{\"type\":\"text\",\"text\":\"Paris\"}}"
 #define ROOTS "\"client_roots\":{\"roots\":[{\"uri\":\"file:///r\"}]}"
     static const char *const elicitation = "test_input_required_result_elicitation";
     static const char *const multiple = "test_input_required_result_multiple_inputs";
@@ -560,16 +618,19 @@ static void test_mcp_stdio__modern_questions_are_answers(void **state)
     (void)state;
     peer_open(&p, true, "\"sampling\":{},\"elicitation\":{},\"roots\":{}");
     /* basic-elicitation, result-type, missing-input-response, ignore-extra-params, validate-input */
-    assert_has(tool(&p, elicitation), "\"resultType\":\"input_required\",\"inputRequests\":{\"user_name\":{"
-                                      "\"method\":\"elicitation/create\",\"params\":{\"message\":\"What is your name?\"");
+    assert_has(tool(&p, elicitation),
+               "\"resultType\":\"input_required\",\"inputRequests\":{\"user_name\":{"
+               "\"method\":\"elicitation/create\",\"params\":{\"message\":\"What is your name?\"");
     assert_has(answer_round(&p, elicitation, "\"wrong\":{}"), "\"inputRequests\":{\"user_name\":");
     assert_has(answer_round(&p, elicitation, "\"user_name\":12345"), "\"inputRequests\":{\"user_name\":");
     assert_has(answer_round(&p, elicitation, NAME ",\"more\":{\"x\":1}"), "\"text\":\"Hello, Ada!\"");
     assert_has(p.answer.p, "\"resultType\":\"complete\"");
     /* basic-sampling, basic-list-roots, request-state */
-    assert_has(tool(&p, "test_input_required_result_sampling"), "\"capital_question\":{\"method\":\"sampling/createMessage\"");
+    assert_has(tool(&p, "test_input_required_result_sampling"),
+               "\"capital_question\":{\"method\":\"sampling/createMessage\"");
     assert_has(answer_round(&p, "test_input_required_result_sampling", SAID("capital_question")), "Paris");
-    assert_has(tool(&p, "test_input_required_result_list_roots"), "\"client_roots\":{\"method\":\"roots/list\",\"params\":{}}");
+    assert_has(tool(&p, "test_input_required_result_list_roots"),
+               "\"client_roots\":{\"method\":\"roots/list\",\"params\":{}}");
     assert_has(answer_round(&p, "test_input_required_result_list_roots", ROOTS), "file:///r");
     (void)tool(&p, "test_input_required_result_request_state");
     assert_has(answer_round(&p, "test_input_required_result_request_state",
@@ -584,18 +645,25 @@ static void test_mcp_stdio__modern_questions_are_answers(void **state)
     char first[4096], second[4096];
     assert_has(tool(&p, rounds), "\"step1\":");
     last_state(&p, first, sizeof first);
-    assert_has(answer_round(&p, rounds, "\"step1\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"), "\"inputRequests\":{\"step2\":");
+    assert_has(answer_round(&p, rounds, "\"step1\":{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}"),
+               "\"inputRequests\":{\"step2\":");
     last_state(&p, second, sizeof second);
     assert_string_not_equal(first, second);
-    assert_has(answer_round(&p, rounds, "\"step2\":{\"action\":\"accept\",\"content\":{\"color\":\"red\"}}"), "Ada red");
+    assert_has(answer_round(&p, rounds, "\"step2\":{\"action\":\"accept\",\"content\":{\"color\":\"red\"}}"),
+               "Ada red");
     /* tampered-state: of another call, and changed */
     (void)tool(&p, "test_input_required_result_tampered_state");
     assert_has(answer_round(&p, elicitation, NAME), "-32602");
-    assert_has(ask(&p, "tools/call", "\"name\":\"test_input_required_result_tampered_state\",\"requestState\":\"tampered\""), "-32602");
+    assert_has(ask(&p, "tools/call",
+                   "\"name\":\"test_input_required_result_tampered_state\",\"requestState\":\"tampered\""),
+               "-32602");
     /* non-tool-request, unsupported-methods */
-    assert_has(ask(&p, "prompts/get", "\"name\":\"test_input_required_result_prompt\""), "\"inputRequests\":{\"user_context\":");
-    assert_has(ask(&p, "prompts/get", "\"name\":\"test_input_required_result_prompt\",\"inputResponses\":{\"user_context\":{"
-                   "\"action\":\"accept\",\"content\":{\"context\":\"rain\"}}}"), "Use this context: rain");
+    assert_has(ask(&p, "prompts/get", "\"name\":\"test_input_required_result_prompt\""),
+               "\"inputRequests\":{\"user_context\":");
+    assert_has(ask(&p, "prompts/get",
+                   "\"name\":\"test_input_required_result_prompt\",\"inputResponses\":{\"user_context\":{"
+                   "\"action\":\"accept\",\"content\":{\"context\":\"rain\"}}}"),
+               "Use this context: rain");
     assert_has(ask(&p, "tools/list", "\"inputResponses\":{}"), "\"resultType\":\"complete\"");
     /* capability-check */
     p.capabilities = "\"sampling\":{}";
@@ -614,21 +682,26 @@ static void test_mcp_stdio__modern_subscriptions_are_streams(void **state)
     peer_open(&p, true, "");
     send_request(&p, "\"tools\"", "subscriptions/listen", "\"notifications\":{\"toolsListChanged\":true}");
     send_request(&p, "\"watched\"", "subscriptions/listen",
-                 "\"notifications\":{\"promptsListChanged\":true,\"resourceSubscriptions\":[\"test://watched-resource\"]}");
+                 "\"notifications\":{\"promptsListChanged\":true,\"resourceSubscriptions\":[\"test://"
+                 "watched-resource\"]}");
     for (int acknowledged = 0; acknowledged < 2; acknowledged++) { /* the first message of each */
         assert_true(read_line(&p, &p.answer));
         assert_has(p.answer.p, "\"method\":\"notifications/subscriptions/acknowledged\"");
     }
     (void)tool(&p, "test_trigger_tool_change");
-    assert_string_equal(p.between.p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{\"_meta\":{"
-                                     "\"io.modelcontextprotocol/subscriptionId\":\"tools\"}}}\n");
+    assert_string_equal(
+        p.between.p,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":{\"_meta\":{"
+        "\"io.modelcontextprotocol/subscriptionId\":\"tools\"}}}\n");
     (void)tool(&p, "test_trigger_prompt_change");
     assert_has(p.between.p, "notifications/prompts/list_changed");
     assert_has(p.between.p, "\"io.modelcontextprotocol/subscriptionId\":\"watched\"");
     (void)tool(&p, "test_trigger_resource_update");
     assert_int_equal(count(p.between.p, "notifications/resources/updated"), 1);
-    send_text(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"watched\"}}");
-    for (int i = 0; i < 200; i++) { /* cancelling needs no answer, so it is over when nothing is told any more */
+    send_text(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                  "cancelled\",\"params\":{\"requestId\":\"watched\"}}");
+    for (int i = 0; i < 200;
+         i++) { /* cancelling needs no answer, so it is over when nothing is told any more */
         (void)tool(&p, "test_trigger_resource_update");
         if (count(p.between.p, "updated") == 0)
             break;
@@ -637,8 +710,9 @@ static void test_mcp_stdio__modern_subscriptions_are_streams(void **state)
     assert_int_equal(count(p.between.p, "updated"), 0);
     peer_end(&p); /* what is left ends with a result */
     assert_true(read_line(&p, &p.answer));
-    assert_has(p.answer.p, "{\"jsonrpc\":\"2.0\",\"id\":\"tools\",\"result\":{\"resultType\":\"complete\",\"_meta\":{"
-                           "\"io.modelcontextprotocol/subscriptionId\":\"tools\"");
+    assert_has(p.answer.p,
+               "{\"jsonrpc\":\"2.0\",\"id\":\"tools\",\"result\":{\"resultType\":\"complete\",\"_meta\":{"
+               "\"io.modelcontextprotocol/subscriptionId\":\"tools\"");
     assert_true(read_line(&p, &p.answer));
     assert_has(p.answer.p, "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"tools\"");
     assert_false(read_line(&p, &p.answer));
@@ -664,7 +738,10 @@ static void test_mcp_stdio__calls_run_beside_each_other(void **state)
         assert_has(await(&p, "10"), "-32600"); /* an id that runs */
         for (int i = 10; i < 16; i++) {
             char text[128];
-            snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%d}}", i);
+            snprintf(
+                text, sizeof text,
+                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%d}}",
+                i);
             send_text(&p, text);
             send_text(&p, text); /* twice does no harm */
         }

@@ -1,4 +1,5 @@
-/* test_plan_check.c — every check of a plan refuses what it should, with place and code, and nothing else. */
+/* test_plan_check.c — every check of a plan refuses what it should, with place and code,
+ * and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 
 /* ---- helpers ---- */
 
-static void check(const char *text, const mk_plan_check_options *options, mk_arena *arena, mk_plan_report *out)
+static void check(const char *text, const mk_plan_check_options *options, mk_arena *arena,
+                  mk_plan_report *out)
 {
     assert_int_equal(mk_plan_check(mk_str_of(text), options, arena, out, NULL), MK_OK);
     mk_buf json;
@@ -32,8 +34,8 @@ static void check(const char *text, const mk_plan_check_options *options, mk_are
 }
 
 /* Exactly one violation, with this code at this path; "" expects a valid plan. */
-static void assert_only(const char *text, const mk_plan_check_options *options, const char *code, const char *path,
-                        const char *word)
+static void assert_only(const char *text, const mk_plan_check_options *options, const char *code,
+                        const char *path, const char *word)
 {
     mk_arena arena;
     mk_plan_report report;
@@ -41,7 +43,8 @@ static void assert_only(const char *text, const mk_plan_check_options *options, 
     check(text, options, &arena, &report);
     if (code[0] == '\0') {
         if (!report.valid)
-            fail_msg("%.*s: %.*s in %s", MK_STR_ARG(report.violations[0].path), MK_STR_ARG(report.violations[0].message), text);
+            fail_msg("%.*s: %.*s in %s", MK_STR_ARG(report.violations[0].path),
+                     MK_STR_ARG(report.violations[0].message), text);
     } else {
         if (report.violation_count != 1)
             fail_msg("%zu violations, the first %.*s, in %s", report.violation_count,
@@ -62,18 +65,22 @@ static void assert_only(const char *text, const mk_plan_check_options *options, 
 /* A plan of these steps whose answer is this. */
 static const char *plan(char *to, size_t size, const char *steps, const char *kind, const char *from)
 {
-    snprintf(to, size, "{\"plan_id\":\"p\",\"steps\":[%s],\"answer_spec\":{\"kind\":\"%s\",\"from\":\"%s\"}}", steps, kind, from);
+    snprintf(to, size, "{\"plan_id\":\"p\",\"steps\":[%s],\"answer_spec\":{\"kind\":\"%s\",\"from\":\"%s\"}}",
+             steps, kind, from);
     return to;
 }
 
-static void assert_step(const char *steps, const char *kind, const char *from, const mk_plan_check_options *options,
-                        const char *code, const char *path, const char *word)
+static void assert_step(const char *steps, const char *kind, const char *from,
+                        const mk_plan_check_options *options, const char *code, const char *path,
+                        const char *word)
 {
     char text[4000];
     assert_only(plan(text, sizeof text, steps, kind, from), options, code, path, word);
 }
 
-#define REACH "{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":100}}}"
+#define REACH                                                                                                \
+    "{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":" \
+    "100}}}"
 #define STEP2(args) REACH ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":" args "}"
 
 /* ---- the shape ---- */
@@ -89,17 +96,25 @@ static void test_plan_check__texts_that_are_no_plan(void **state)
         {"{\"plan_id\":\"a\",\"plan_id\":\"b\"}", "", "twice"},
         {"{\"plan_id\":\"a\",\"x\":NaN}", "", "not finite"},
         {"{\"plan_id\":\"a\",\"x\":123456789012345678901234567890}", "", "64 bits"},
-        {"{\"plan_id\":\"p\",\"steps\":[" REACH "],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"},\"note\":1}", "note",
-         "unknown member"},
-        {"{\"plan_id\":\"p\",\"steps\":[" REACH "],\"answer_spec\":{\"kind\":\"total\",\"from\":\"s1.rows_total\"}}", "answer_spec.kind",
-         "one of count"},
-        {"{\"plan_id\":\"\",\"steps\":[" REACH "],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}", "plan_id", "not empty"},
-        {"{\"plan_id\":\"p\",\"steps\":[],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}", "steps", "1 to 12"},
-        {"{\"plan_id\":\"p\",\"steps\":[" REACH "," REACH "],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}",
+        {"{\"plan_id\":\"p\",\"steps\":[" REACH
+         "],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"},\"note\":1}",
+         "note", "unknown member"},
+        {"{\"plan_id\":\"p\",\"steps\":[" REACH
+         "],\"answer_spec\":{\"kind\":\"total\",\"from\":\"s1.rows_total\"}}",
+         "answer_spec.kind", "one of count"},
+        {"{\"plan_id\":\"\",\"steps\":[" REACH
+         "],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}",
+         "plan_id", "not empty"},
+        {"{\"plan_id\":\"p\",\"steps\":[],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}",
+         "steps", "1 to 12"},
+        {"{\"plan_id\":\"p\",\"steps\":[" REACH "," REACH
+         "],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.rows_total\"}}",
          "steps[1].id", "two steps"},
-        {"{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\\n\",\"op\":\"compute\",\"args\":{}}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.v\"}}",
+        {"{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\\n\",\"op\":\"compute\",\"args\":{}}],\"answer_spec\":{"
+         "\"kind\":\"count\",\"from\":\"s1.v\"}}",
          "steps[0].id", "letter s"},
-        {"{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"compute\",\"args\":[]}],\"answer_spec\":{\"kind\":\"count\",\"from\":\"s1.v\"}}",
+        {"{\"plan_id\":\"p\",\"steps\":[{\"id\":\"s1\",\"op\":\"compute\",\"args\":[]}],\"answer_spec\":{"
+         "\"kind\":\"count\",\"from\":\"s1.v\"}}",
          "steps[0].args", "object"},
     };
     (void)state;
@@ -136,13 +151,16 @@ static void test_plan_check__hostile_sizes(void **state)
 static void test_plan_check__cycles_and_unknown_dependencies(void **state)
 {
     (void)state;
-    assert_step("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s1\"]}", "count",
-                "s1.rows_total", NULL, "E_SCHEMA", "steps", "wait for each other: s1");
-    assert_step("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s2\"]},"
-                "{\"id\":\"s2\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s1\"]}",
-                "count", "s1.rows_total", NULL, "E_SCHEMA", "steps", "s1 s2");
-    assert_step("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s7\"]}", "count",
-                "s1.rows_total", NULL, "E_SCHEMA", "steps[0].depends_on[0]", "no step 's7'");
+    assert_step(
+        "{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s1\"]}",
+        "count", "s1.rows_total", NULL, "E_SCHEMA", "steps", "wait for each other: s1");
+    assert_step(
+        "{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s2\"]},"
+        "{\"id\":\"s2\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s1\"]}",
+        "count", "s1.rows_total", NULL, "E_SCHEMA", "steps", "s1 s2");
+    assert_step(
+        "{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\"},\"depends_on\":[\"s7\"]}",
+        "count", "s1.rows_total", NULL, "E_SCHEMA", "steps[0].depends_on[0]", "no step 's7'");
 }
 
 /* ---- operators and arguments ---- */
@@ -152,29 +170,38 @@ static void test_plan_check__operators_and_arguments(void **state)
     static const struct {
         const char *step, *code, *path, *word;
     } table[] = {
-        {"{\"id\":\"s1\",\"op\":\"temporal_reach\",\"args\":{}}", "E_NOT_FOUND", "steps[0].op", "there are: aggregate_events"},
-        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\",\"labels\":\"x\"}}", "E_SCHEMA", "steps[0].args.labels",
-         "did you mean 'label'"},
-        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{}}", "E_SCHEMA", "steps[0].args.query", "needs 'query'"},
-        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":5}}", "E_SCHEMA", "steps[0].args.query", "a string"},
-        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\",\"limit\":0}}", "E_SCHEMA", "steps[0].args.limit",
-         "1 to 10000"},
-        {"{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_b\":9},\"direction\":\"sideways\"}}",
+        {"{\"id\":\"s1\",\"op\":\"temporal_reach\",\"args\":{}}", "E_NOT_FOUND", "steps[0].op",
+         "there are: aggregate_events"},
+        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\",\"labels\":\"x\"}}",
+         "E_SCHEMA", "steps[0].args.labels", "did you mean 'label'"},
+        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{}}", "E_SCHEMA", "steps[0].args.query",
+         "needs 'query'"},
+        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":5}}", "E_SCHEMA",
+         "steps[0].args.query", "a string"},
+        {"{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\",\"limit\":0}}", "E_SCHEMA",
+         "steps[0].args.limit", "1 to 10000"},
+        {"{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_"
+         "b\":9},\"direction\":\"sideways\"}}",
          "E_SCHEMA", "steps[0].args.direction", "one of out, in, both"},
-        {"{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":9,\"t_b\":9}}}", "E_INVALID_ARG",
-         "steps[0].args.window", "empty"},
-        {"{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_c\":9}}}", "E_SCHEMA",
-         "steps[0].args.window", "unknown argument 't_c'"},
-        {"{\"id\":\"s1\",\"op\":\"diff_snapshots\",\"args\":{\"t1\":5,\"t2\":5}}", "E_INVALID_ARG", "steps[0].args.t2", "same instant"},
+        {"{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":9,\"t_"
+         "b\":9}}}",
+         "E_INVALID_ARG", "steps[0].args.window", "empty"},
+        {"{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"src\":\"a\",\"window\":{\"t_a\":0,\"t_"
+         "c\":9}}}",
+         "E_SCHEMA", "steps[0].args.window", "unknown argument 't_c'"},
+        {"{\"id\":\"s1\",\"op\":\"diff_snapshots\",\"args\":{\"t1\":5,\"t2\":5}}", "E_INVALID_ARG",
+         "steps[0].args.t2", "same instant"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char text[1000];
-        snprintf(text, sizeof text, "{\"plan_id\":\"p\",\"steps\":[%s],\"answer_spec\":{\"kind\":\"text\",\"from\":\"s1\"}}", table[i].step);
+        snprintf(text, sizeof text,
+                 "{\"plan_id\":\"p\",\"steps\":[%s],\"answer_spec\":{\"kind\":\"text\",\"from\":\"s1\"}}",
+                 table[i].step);
         assert_only(text, NULL, table[i].code, table[i].path, table[i].word);
     }
-    assert_step("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\",\"limit\":100.0}}", "count", "s1.rows_total", NULL,
-                "", "", "");
+    assert_step("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"a\",\"limit\":100.0}}",
+                "count", "s1.rows_total", NULL, "", "", "");
 }
 
 static void test_plan_check__all_wrong_arguments_are_named_at_once(void **state)
@@ -184,8 +211,11 @@ static void test_plan_check__all_wrong_arguments_are_named_at_once(void **state)
     char text[1000];
     (void)state;
     mk_arena_init(&arena, &mk_alloc_default);
-    check(plan(text, sizeof text, "{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"limit\":0,\"direction\":\"x\",\"wait\":1}}",
-               "count", "s9.rows_total"), NULL, &arena, &report);
+    check(plan(text, sizeof text,
+               "{\"id\":\"s1\",\"op\":\"temporal_reachability\",\"args\":{\"limit\":0,\"direction\":\"x\","
+               "\"wait\":1}}",
+               "count", "s9.rows_total"),
+          NULL, &arena, &report);
     assert_int_equal(report.violation_count, 6); /* limit, direction, wait, src, window; and the answer */
     mk_arena_free(&arena);
 }
@@ -198,34 +228,43 @@ static void test_plan_check__references(void **state)
         const char *steps, *kind, *from, *code, *path, *word;
     } table[] = {
         {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows\"}}"), "count", "s2.value", "", "", ""},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":5}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input", "must be text"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input", "no reference"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows[0][1]\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input", "offset"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s3.rows\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input", "depends_on"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.count\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input",
-         "fields: rows, rows_total, truncated, cursor"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows[*].uidd\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input",
-         "did you mean 'uid'"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows_total[0]\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input",
-         "no list"},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows_total\"}}"), "count", "s2.value", "E_SCHEMA", "steps[1].args.input",
-         "an integer"},
-        {STEP2("{\"fn\":\"ratio\",\"x\":{\"$ref\":\"s1.rows\"},\"y\":2}"), "value", "s2.value", "E_SCHEMA", "steps[1].args.x", "a list"},
-        {STEP2("{\"fn\":\"max\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"arrival\"}"), "value", "s2.value", "E_SCHEMA",
-         "steps[1].args.field", "they have: uid, earliest_arrival"},
-        {STEP2("{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"k\":1}"), "value", "s2.value", "E_SCHEMA",
-         "answer_spec.from", "no output field 'value'"},
-        {STEP2("{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"k\":1}"), "value", "s2.rows[0].name",
-         "E_SCHEMA", "answer_spec.from", "fields: uid, earliest_arrival"},
-        {STEP2("{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"k\":1}"), "value", "s2.rows[0].uid", "",
-         "", ""},
-        {STEP2("{\"fn\":\"derive\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"op\":\"add\",\"value\":1,\"into\":\"later\"}"),
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":5}}"), "count", "s2.value", "E_SCHEMA",
+         "steps[1].args.input", "must be text"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1\"}}"), "count", "s2.value", "E_SCHEMA",
+         "steps[1].args.input", "no reference"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows[0][1]\"}}"), "count", "s2.value", "E_SCHEMA",
+         "steps[1].args.input", "offset"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s3.rows\"}}"), "count", "s2.value", "E_SCHEMA",
+         "steps[1].args.input", "depends_on"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.count\"}}"), "count", "s2.value", "E_SCHEMA",
+         "steps[1].args.input", "fields: rows, rows_total, truncated, cursor"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows[*].uidd\"}}"), "count", "s2.value",
+         "E_SCHEMA", "steps[1].args.input", "did you mean 'uid'"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows_total[0]\"}}"), "count", "s2.value",
+         "E_SCHEMA", "steps[1].args.input", "no list"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows_total\"}}"), "count", "s2.value", "E_SCHEMA",
+         "steps[1].args.input", "an integer"},
+        {STEP2("{\"fn\":\"ratio\",\"x\":{\"$ref\":\"s1.rows\"},\"y\":2}"), "value", "s2.value", "E_SCHEMA",
+         "steps[1].args.x", "a list"},
+        {STEP2("{\"fn\":\"max\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"arrival\"}"), "value",
+         "s2.value", "E_SCHEMA", "steps[1].args.field", "they have: uid, earliest_arrival"},
+        {STEP2("{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"k\":1}"),
+         "value", "s2.value", "E_SCHEMA", "answer_spec.from", "no output field 'value'"},
+        {STEP2("{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"k\":1}"),
+         "value", "s2.rows[0].name", "E_SCHEMA", "answer_spec.from", "fields: uid, earliest_arrival"},
+        {STEP2("{\"fn\":\"topk\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"k\":1}"),
+         "value", "s2.rows[0].uid", "", "", ""},
+        {STEP2("{\"fn\":\"derive\",\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"earliest_arrival\",\"op\":"
+               "\"add\",\"value\":1,\"into\":\"later\"}"),
          "value", "s2.rows[0].later", "", "", ""},
-        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows\"},\"group_by\":\"uid\"}"), "value", "s2.rows[0].count", "", "", ""},
-        {STEP2("{\"fn\":\"join\",\"input\":{\"$ref\":\"s1.rows\"},\"other\":{\"$ref\":\"s1.rows\"},\"on\":\"uid\"}"), "value",
-         "s2.rows[0].r_earliest_arrival", "", "", ""},
-        {STEP2("{\"fn\":\"join\",\"input\":{\"$ref\":\"s1.rows\"},\"other\":{\"$ref\":\"s1.rows\"},\"on\":\"uid\"}"), "value",
-         "s2.rows[0].earliest", "E_SCHEMA", "answer_spec.from", "r_earliest_arrival"},
+        {STEP2("{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows\"},\"group_by\":\"uid\"}"), "value",
+         "s2.rows[0].count", "", "", ""},
+        {STEP2("{\"fn\":\"join\",\"input\":{\"$ref\":\"s1.rows\"},\"other\":{\"$ref\":\"s1.rows\"},\"on\":"
+               "\"uid\"}"),
+         "value", "s2.rows[0].r_earliest_arrival", "", "", ""},
+        {STEP2("{\"fn\":\"join\",\"input\":{\"$ref\":\"s1.rows\"},\"other\":{\"$ref\":\"s1.rows\"},\"on\":"
+               "\"uid\"}"),
+         "value", "s2.rows[0].earliest", "E_SCHEMA", "answer_spec.from", "r_earliest_arrival"},
         {REACH, "count", "s1.rows", "E_SCHEMA", "answer_spec.from", "a count is a number"},
         {REACH, "count", "s1", "E_SCHEMA", "answer_spec.from", "a count is a number"},
         {REACH, "interval", "s1.rows[0]", "E_SCHEMA", "answer_spec.from", "t_a and t_b"},
@@ -234,17 +273,23 @@ static void test_plan_check__references(void **state)
         {REACH, "entity_set", "s1.rows[*].uid", "", "", ""},
         {REACH, "series", "s1.rows_total", "E_SCHEMA", "answer_spec.from", "a list"},
         {REACH, "count", "s1.rows_total.x[*][*]", "E_SCHEMA", "answer_spec.from", "offset"},
-        {"{\"id\":\"s1\",\"op\":\"entity_history\",\"args\":{\"uid\":\"a\"}}", "series", "s1.edges", "E_SCHEMA", "answer_spec.from",
-         "no output field 'edges'"},
-        {"{\"id\":\"s1\",\"op\":\"entity_history\",\"args\":{\"uid\":\"a\",\"include_edges\":true}}", "series", "s1.edges", "", "", ""},
-        {"{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":\"rel_type\"}],\"aggregates\":[{\"agg\":\"count\"}],"
-         "\"window\":{\"t_a\":0,\"t_b\":9}}}", "value", "s1.rows[0].events", "E_SCHEMA", "answer_spec.from", "count, rel_type"},
-        {"{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":\"rel_type\"}],\"aggregates\":[{\"agg\":\"count\"}],"
-         "\"window\":{\"t_a\":0,\"t_b\":9}}}", "value", "s1.rows[0].count", "", "", ""},
+        {"{\"id\":\"s1\",\"op\":\"entity_history\",\"args\":{\"uid\":\"a\"}}", "series", "s1.edges",
+         "E_SCHEMA", "answer_spec.from", "no output field 'edges'"},
+        {"{\"id\":\"s1\",\"op\":\"entity_history\",\"args\":{\"uid\":\"a\",\"include_edges\":true}}",
+         "series", "s1.edges", "", "", ""},
+        {"{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":\"rel_type\"}],"
+         "\"aggregates\":[{\"agg\":\"count\"}],"
+         "\"window\":{\"t_a\":0,\"t_b\":9}}}",
+         "value", "s1.rows[0].events", "E_SCHEMA", "answer_spec.from", "count, rel_type"},
+        {"{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[{\"dim\":\"rel_type\"}],"
+         "\"aggregates\":[{\"agg\":\"count\"}],"
+         "\"window\":{\"t_a\":0,\"t_b\":9}}}",
+         "value", "s1.rows[0].count", "", "", ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        assert_step(table[i].steps, table[i].kind, table[i].from, NULL, table[i].code, table[i].path, table[i].word);
+        assert_step(table[i].steps, table[i].kind, table[i].from, NULL, table[i].code, table[i].path,
+                    table[i].word);
 }
 
 /* ---- identifiers ---- */
@@ -252,24 +297,31 @@ static void test_plan_check__references(void **state)
 static void test_plan_check__identifiers_come_from_the_task_or_an_operator(void **state)
 {
     const mk_str ids[] = {MK_STR("a"), MK_STR("b")};
-    const mk_plan_check_options none = {.ground = true}, two = {.ground = true, .allowed = ids, .allowed_count = 2}, off = {0};
+    const mk_plan_check_options none = {.ground = true},
+                                two = {.ground = true, .allowed = ids, .allowed_count = 2}, off = {0};
     static const char *const launder =
-        "{\"id\":\"s1\",\"op\":\"compute\",\"args\":{\"fn\":\"filter\",\"input\":[{\"u\":\"made-up\"}],\"field\":\"u\",\"cmp\":\"not_null\"}},"
-        "{\"id\":\"s2\",\"op\":\"entity_history\",\"depends_on\":[\"s1\"],\"args\":{\"uid\":{\"$ref\":\"s1.rows[0].u\"}}}";
-    static const char *const cohort =
-        "{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[],\"aggregates\":[{\"agg\":\"count\"}],\"window\":{\"t_a\":0,\"t_b\":9},"
-        "\"endpoint_filter\":{\"role\":\"src\",\"uids\":[\"a\",\"zed\"]}}}";
+        "{\"id\":\"s1\",\"op\":\"compute\",\"args\":{\"fn\":\"filter\",\"input\":[{\"u\":\"made-up\"}],"
+        "\"field\":\"u\",\"cmp\":\"not_null\"}},"
+        "{\"id\":\"s2\",\"op\":\"entity_history\",\"depends_on\":[\"s1\"],\"args\":{\"uid\":{\"$ref\":\"s1."
+        "rows[0].u\"}}}";
+    static const char *const cohort = "{\"id\":\"s1\",\"op\":\"aggregate_events\",\"args\":{\"group_by\":[],"
+                                      "\"aggregates\":[{\"agg\":\"count\"}],\"window\":{\"t_a\":0,\"t_b\":9},"
+                                      "\"endpoint_filter\":{\"role\":\"src\",\"uids\":[\"a\",\"zed\"]}}}";
     (void)state;
     assert_step(REACH, "count", "s1.rows_total", &off, "", "", "");
     assert_step(REACH, "count", "s1.rows_total", &two, "", "", "");
-    assert_step(REACH, "count", "s1.rows_total", &none, "E_GROUNDING", "steps[0].args.src", "resolve_entities");
-    assert_step(cohort, "count", "s1.rows[0].count", &two, "E_GROUNDING", "steps[0].args.endpoint_filter.uids[1]", "zed");
+    assert_step(REACH, "count", "s1.rows_total", &none, "E_GROUNDING", "steps[0].args.src",
+                "resolve_entities");
+    assert_step(cohort, "count", "s1.rows[0].count", &two, "E_GROUNDING",
+                "steps[0].args.endpoint_filter.uids[1]", "zed");
     assert_step(launder, "count", "s2.rows_total", &two, "E_GROUNDING", "steps[1].args.uid", "wrote itself");
     assert_step(launder, "count", "s2.rows_total", &off, "", "", "");
     assert_step("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"zed\"}},"
-                "{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\",\"input\":{\"$ref\":\"s1.rows\"},"
+                "{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\","
+                "\"input\":{\"$ref\":\"s1.rows\"},"
                 "\"field\":\"match\",\"cmp\":\"eq\",\"value\":0}},"
-                "{\"id\":\"s3\",\"op\":\"entity_history\",\"depends_on\":[\"s2\"],\"args\":{\"uid\":{\"$ref\":\"s2.rows[0].uid\"}}}",
+                "{\"id\":\"s3\",\"op\":\"entity_history\",\"depends_on\":[\"s2\"],\"args\":{\"uid\":{\"$"
+                "ref\":\"s2.rows[0].uid\"}}}",
                 "count", "s3.rows_total", &none, "", "", "");
 }
 
@@ -277,16 +329,25 @@ static void test_plan_check__identifiers_come_from_the_task_or_an_operator(void 
 
 static void test_plan_check__windows_and_cost_are_judged_against_the_store(void **state)
 {
-    const mk_view_stats stats = {.entities = 1000, .node_versions = 1000, .edge_versions = 100000, .has_extent = true, .vt_min = 50,
-                                 .vt_max = 80, .max_out_degree = 500};
-    const mk_plan_check_options with = {.stats = &stats}, cheap = {.stats = &stats, .ceilings = {.rows_scanned_est = 2000}};
+    const mk_view_stats stats = {.entities = 1000,
+                                 .node_versions = 1000,
+                                 .edge_versions = 100000,
+                                 .has_extent = true,
+                                 .vt_min = 50,
+                                 .vt_max = 80,
+                                 .max_out_degree = 500};
+    const mk_plan_check_options with = {.stats = &stats},
+                                cheap = {.stats = &stats, .ceilings = {.rows_scanned_est = 2000}};
     (void)state;
-    assert_step("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":80,\"t_b\":90}}}", "count",
-                "s1.rows_total", &with, "E_INVALID_ARG", "steps[0].args.window", "misses the data");
-    assert_step("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":50}}}", "count",
-                "s1.rows_total", &with, "E_INVALID_ARG", "steps[0].args.window", "1970-01-01");
-    assert_step("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":79,\"t_b\":90}}}", "count",
-                "s1.rows_total", &with, "", "", "");
+    assert_step("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":"
+                "80,\"t_b\":90}}}",
+                "count", "s1.rows_total", &with, "E_INVALID_ARG", "steps[0].args.window", "misses the data");
+    assert_step("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":0,"
+                "\"t_b\":50}}}",
+                "count", "s1.rows_total", &with, "E_INVALID_ARG", "steps[0].args.window", "1970-01-01");
+    assert_step("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":"
+                "79,\"t_b\":90}}}",
+                "count", "s1.rows_total", &with, "", "", "");
     assert_step(REACH, "count", "s1.rows_total", &cheap, "E_COST", "steps[0].args", "counter_offers");
 }
 
@@ -342,7 +403,8 @@ static void check_split(const mk_json *tasks, suite_tally *t)
         for (size_t k = 0; k < ids->n; k++)
             allowed[k] = ids->items[k].text;
         const mk_plan_check_options options = {.ground = true, .allowed = allowed, .allowed_count = ids->n};
-        assert_int_equal(mk_canon_tree(&text, &arena, mk_json_get(&tasks->items[i], "oracle_plan"), NULL), MK_OK);
+        assert_int_equal(mk_canon_tree(&text, &arena, mk_json_get(&tasks->items[i], "oracle_plan"), NULL),
+                         MK_OK);
         mk_buf_c(&text, '\0');
         check(text.p, &options, &arena, &report);
         if (!report.valid)

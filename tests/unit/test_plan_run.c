@@ -51,9 +51,14 @@ static void assert_member(asked *a, const mk_json *object, const char *name, con
     assert_string_equal(text_of(a, member), expected);
 }
 
-#define VERSIONS(limit) "{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":100}" limit "}}"
-#define COUNT_ROWS "{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"count\",\"input\":{\"$ref\":\"s1.rows\"}}}"
-#define PLAN(steps, kind, from) "{\"plan_id\":\"p\",\"steps\":[" steps "],\"answer_spec\":{\"kind\":\"" kind "\",\"from\":\"" from "\"}}"
+#define VERSIONS(limit)                                                                                      \
+    "{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":0,\"t_b\":"   \
+    "100}" limit "}}"
+#define COUNT_ROWS                                                                                           \
+    "{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"count\",\"input\":{\"$"    \
+    "ref\":\"s1.rows\"}}}"
+#define PLAN(steps, kind, from)                                                                              \
+    "{\"plan_id\":\"p\",\"steps\":[" steps "],\"answer_spec\":{\"kind\":\"" kind "\",\"from\":\"" from "\"}}"
 
 /* ---- what is whole and what is a part ---- */
 
@@ -63,7 +68,8 @@ static void test_plan_run__a_step_without_a_page_is_whole(void **state)
     mk_trace trace;
     (void)state;
     asked_open(&a, world);
-    const mk_json *t = asked_run(&a, PLAN(VERSIONS("") "," COUNT_ROWS, "count", "s2.value"), NULL, NULL, &trace);
+    const mk_json *t =
+        asked_run(&a, PLAN(VERSIONS("") "," COUNT_ROWS, "count", "s2.value"), NULL, NULL, &trace);
     assert_true(trace.ok);
     assert_member(&a, t, "answer", "3");
     assert_member(&a, t, "answer_gaps", "[]");
@@ -103,9 +109,11 @@ static void test_plan_run__the_first_row_of_a_page_is_the_first_row(void **state
     mk_trace trace;
     (void)state;
     asked_open(&a, world);
-    const mk_json *t = asked_run(&a, PLAN(VERSIONS(",\"limit\":1"), "value", "s1.rows[0].src"), NULL, NULL, &trace);
+    const mk_json *t =
+        asked_run(&a, PLAN(VERSIONS(",\"limit\":1"), "value", "s1.rows[0].src"), NULL, NULL, &trace);
     assert_member(&a, t, "answer_gaps", "[]");
-    t = asked_run(&a, PLAN(VERSIONS(",\"limit\":1,\"cursor\":\"1\""), "value", "s1.rows[0].src"), NULL, NULL, &trace);
+    t = asked_run(&a, PLAN(VERSIONS(",\"limit\":1,\"cursor\":\"1\""), "value", "s1.rows[0].src"), NULL, NULL,
+                  &trace);
     assert_non_null(strstr(text_of(&a, mk_json_get(t, "answer_gaps")), "offset"));
     asked_close(&a);
 }
@@ -116,14 +124,24 @@ static void test_plan_run__reasons_follow_the_data(void **state)
     mk_trace trace;
     (void)state;
     asked_open(&a, world);
-    const mk_json *t = asked_run(&a, PLAN(VERSIONS(",\"limit\":2") ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\","
-                                          "\"input\":{\"$ref\":\"s1.rows\"},\"field\":\"src\",\"cmp\":\"eq\",\"value\":\"a\"}}",
-                                          "series", "s2.rows"), NULL, NULL, &trace);
+    const mk_json *t = asked_run(&a,
+                                 PLAN(VERSIONS(",\"limit\":2") ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_"
+                                                               "on\":[\"s1\"],\"args\":{\"fn\":\"filter\","
+                                                               "\"input\":{\"$ref\":\"s1.rows\"},\"field\":"
+                                                               "\"src\",\"cmp\":\"eq\",\"value\":\"a\"}}",
+                                      "series", "s2.rows"),
+                                 NULL, NULL, &trace);
     assert_non_null(strstr(text_of(&a, mk_json_get(t, "answer_gaps")), "\"via\":\"s1.rows\""));
     /* and a number over what was filtered is refused as one over the page would be */
-    t = asked_run(&a, PLAN(VERSIONS(",\"limit\":2") ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{\"fn\":\"filter\",\"input\":{"
-                           "\"$ref\":\"s1.rows\"},\"field\":\"src\",\"cmp\":\"eq\",\"value\":\"a\"}},{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":["
-                           "\"s2\"],\"args\":{\"fn\":\"count\",\"input\":{\"$ref\":\"s2.rows\"}}}", "count", "s3.value"), NULL, NULL, &trace);
+    t = asked_run(
+        &a,
+        PLAN(VERSIONS(",\"limit\":2") ",{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{"
+                                      "\"fn\":\"filter\",\"input\":{"
+                                      "\"$ref\":\"s1.rows\"},\"field\":\"src\",\"cmp\":\"eq\",\"value\":"
+                                      "\"a\"}},{\"id\":\"s3\",\"op\":\"compute\",\"depends_on\":["
+                                      "\"s2\"],\"args\":{\"fn\":\"count\",\"input\":{\"$ref\":\"s2.rows\"}}}",
+             "count", "s3.value"),
+        NULL, NULL, &trace);
     assert_member(&a, mk_json_get(step(t, "s3"), "error"), "error", "\"E_LIMIT\"");
     asked_close(&a);
 }
@@ -131,8 +149,10 @@ static void test_plan_run__reasons_follow_the_data(void **state)
 static void test_plan_run__the_first_of_several_names_is_ambiguous(void **state)
 {
     static const char *const plan =
-        PLAN("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"%s\"}},{\"id\":\"s2\",\"op\":\"entity_history\",\"depends_on\":[\"s1\"],"
-             "\"args\":{\"uid\":{\"$ref\":\"s1.rows[0].uid\"}}}", "count", "s2.rows_total");
+        PLAN("{\"id\":\"s1\",\"op\":\"resolve_entities\",\"args\":{\"query\":\"%s\"}},{\"id\":\"s2\",\"op\":"
+             "\"entity_history\",\"depends_on\":[\"s1\"],"
+             "\"args\":{\"uid\":{\"$ref\":\"s1.rows[0].uid\"}}}",
+             "count", "s2.rows_total");
     asked a;
     mk_trace trace;
     char text[600];
@@ -160,7 +180,9 @@ static void test_plan_run__now_is_one_time_and_runs_again_give_the_same_names(vo
     (void)asked_run(&a, plan, NULL, NULL, &again);
     assert_string_equal(first.digest, again.digest);
     assert_int_equal(first.as_of_tt, mk_store_last_tt(a.store).us);
-    asked_write(&a, "{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"c\",\"rel_type\":\"R\",\"vt_s\":50,\"vt_e\":51}\n");
+    asked_write(
+        &a,
+        "{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"c\",\"rel_type\":\"R\",\"vt_s\":50,\"vt_e\":51}\n");
     const mk_plan_run_options pinned = {.as_of = {first.as_of_tt}};
     (void)asked_run(&a, plan, &pinned, NULL, &later);
     assert_string_equal(first.digest, later.digest);
@@ -177,9 +199,13 @@ static void test_plan_run__one_branch_fails_and_the_others_run(void **state)
     mk_trace trace;
     (void)state;
     asked_open(&a, world);
-    const mk_json *t = asked_run(&a, PLAN(VERSIONS("") ",{\"id\":\"s2\",\"op\":\"entity_history\",\"args\":{\"uid\":\"nobody\"}},{\"id\":\"s3\",\"op\":"
-                                          "\"compute\",\"depends_on\":[\"s2\"],\"args\":{\"fn\":\"count\",\"input\":{\"$ref\":\"s2.rows\"}}}",
-                                          "count", "s1.rows_total"), NULL, NULL, &trace);
+    const mk_json *t = asked_run(&a,
+                                 PLAN(VERSIONS("") ",{\"id\":\"s2\",\"op\":\"entity_history\",\"args\":{"
+                                                   "\"uid\":\"nobody\"}},{\"id\":\"s3\",\"op\":"
+                                                   "\"compute\",\"depends_on\":[\"s2\"],\"args\":{\"fn\":"
+                                                   "\"count\",\"input\":{\"$ref\":\"s2.rows\"}}}",
+                                      "count", "s1.rows_total"),
+                                 NULL, NULL, &trace);
     assert_true(trace.ok);
     assert_member(&a, t, "answer", "3");
     assert_member(&a, t, "warnings", "[\"s2\",\"s3\"]");
@@ -192,11 +218,13 @@ static void test_plan_run__one_branch_fails_and_the_others_run(void **state)
 static void test_plan_run__plans_that_were_not_checked_fail_in_their_steps(void **state)
 {
     static const char *const plans[] = {
-        PLAN("{\"id\":\"s1\",\"op\":\"version_history\",\"depends_on\":[\"s2\"],\"args\":{}},{\"id\":\"s2\",\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{}}",
+        PLAN("{\"id\":\"s1\",\"op\":\"version_history\",\"depends_on\":[\"s2\"],\"args\":{}},{\"id\":\"s2\","
+             "\"op\":\"compute\",\"depends_on\":[\"s1\"],\"args\":{}}",
              "count", "s2.value"),
         PLAN("{\"id\":\"s1\",\"op\":\"nothing\",\"args\":{}}", "count", "s1.value"),
         PLAN(COUNT_ROWS, "count", "s2.value"),
-        PLAN("{\"id\":\"s1\",\"op\":\"compute\",\"args\":{\"fn\":\"count\",\"input\":{\"$ref\":7}}}", "count", "s1.value"),
+        PLAN("{\"id\":\"s1\",\"op\":\"compute\",\"args\":{\"fn\":\"count\",\"input\":{\"$ref\":7}}}", "count",
+             "s1.value"),
         PLAN(VERSIONS(""), "count", "s1.nothing"),
         PLAN(VERSIONS(""), "count", "s9.rows"),
         PLAN(VERSIONS(""), "count", "rows"),
@@ -224,9 +252,12 @@ static void test_plan_run__budgets(void **state)
     mk_trace trace;
     (void)state;
     asked_open(&a, world);
-    assert_member(&a, mk_json_get(step(asked_run(&a, plan, &rows, NULL, &trace), "s1"), "error"), "error", "\"E_LIMIT\"");
-    assert_member(&a, mk_json_get(step(asked_run(&a, plan, &memory, NULL, &trace), "s1"), "error"), "error", "\"E_LIMIT\"");
-    assert_member(&a, mk_json_get(step(asked_run(&a, plan, &stopped, NULL, &trace), "s1"), "error"), "error", "\"E_CANCELLED\"");
+    assert_member(&a, mk_json_get(step(asked_run(&a, plan, &rows, NULL, &trace), "s1"), "error"), "error",
+                  "\"E_LIMIT\"");
+    assert_member(&a, mk_json_get(step(asked_run(&a, plan, &memory, NULL, &trace), "s1"), "error"), "error",
+                  "\"E_LIMIT\"");
+    assert_member(&a, mk_json_get(step(asked_run(&a, plan, &stopped, NULL, &trace), "s1"), "error"), "error",
+                  "\"E_CANCELLED\"");
     asked_close(&a);
 }
 
@@ -240,7 +271,10 @@ static void on_event(void *ctx, const mk_run_event *event)
 {
     seen *s = ctx;
     const size_t n = strlen(s->text);
-    snprintf(s->text + n, sizeof s->text - n, "%c%.*s ", event->kind == MK_EVENT_STEP_STARTED ? '+' : event->kind == MK_EVENT_STEP_FINISHED ? '-' : '.',
+    snprintf(s->text + n, sizeof s->text - n, "%c%.*s ",
+             event->kind == MK_EVENT_STEP_STARTED    ? '+'
+             : event->kind == MK_EVENT_STEP_FINISHED ? '-'
+                                                     : '.',
              (int)event->step_id.n, event->step_id.n ? event->step_id.p : "");
 }
 
@@ -270,7 +304,8 @@ static void test_plan_run__objects_are_named_by_their_bytes_and_read_again(void 
     asked_open(&a, world);
     tmpdir_join(&a.dir, "trace", dir);
     assert_int_equal(mk_objects_dir(&mk_alloc_default, &mk_fs_posix, dir, 0, &objects, &a.err), MK_OK);
-    const mk_json *t = asked_run(&a, PLAN(VERSIONS("") "," COUNT_ROWS, "count", "s2.value"), NULL, objects, &trace);
+    const mk_json *t =
+        asked_run(&a, PLAN(VERSIONS("") "," COUNT_ROWS, "count", "s2.value"), NULL, objects, &trace);
     char digest[80];
     static const char *const names[] = {"call_digest", "result_digest"};
     for (size_t i = 0; i < 2; i++) {
@@ -305,10 +340,14 @@ static void test_plan_run__old_traces_leave_and_pinned_ones_stay(void **state)
     assert_int_equal(count, 0);
     assert_int_equal(mk_objects_dir(&mk_alloc_default, &mk_fs_posix, dir, 0, &objects, &a.err), MK_OK);
     for (int i = 0; i < 5; i++) {
-        snprintf(plan, sizeof plan, PLAN("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_a\":%d,\"t_b\":100}}}",
-                                         "count", "s1.rows_total"), i);
+        snprintf(plan, sizeof plan,
+                 PLAN("{\"id\":\"s1\",\"op\":\"version_history\",\"args\":{\"kind\":\"edge\",\"window\":{\"t_"
+                      "a\":%d,\"t_b\":100}}}",
+                      "count", "s1.rows_total"),
+                 i);
         (void)asked_run(&a, plan, NULL, objects, &trace);
-        assert_int_equal(mk_traces_save(&mk_alloc_default, &mk_fs_posix, dir, trace.json, &number, &a.err), MK_OK);
+        assert_int_equal(mk_traces_save(&mk_alloc_default, &mk_fs_posix, dir, trace.json, &number, &a.err),
+                         MK_OK);
         assert_int_equal(number, i + 1);
     }
     assert_int_equal(mk_traces_pin(&mk_alloc_default, &mk_fs_posix, dir, 2, true, &a.err), MK_OK);
@@ -324,7 +363,8 @@ static void test_plan_run__old_traces_leave_and_pinned_ones_stay(void **state)
     assert_int_equal(mk_traces_read(&mk_fs_posix, dir, 2, &a.arena, &text, &tree, &a.err), MK_OK);
     char digest[80];
     snprintf(digest, sizeof digest, "%.*s", MK_STR_ARG(mk_json_get(step(tree, "s1"), "result_digest")->text));
-    assert_int_equal(objects->get(objects, digest, &a.arena, &object, &a.err), MK_OK); /* what it names stayed too */
+    assert_int_equal(objects->get(objects, digest, &a.arena, &object, &a.err),
+                     MK_OK); /* what it names stayed too */
     assert_int_equal(mk_traces_read(&mk_fs_posix, dir, 1, &a.arena, &text, &tree, &a.err), MK_E_NOT_FOUND);
     mk_objects_close(objects);
     asked_close(&a);

@@ -65,7 +65,8 @@ static void check_round_trip(mk_arena *arena, mk_str line)
 
     mk_buf_init(&out, &mk_alloc_default);
     for (int checked = 0; checked < 2; checked++) {
-        assert_int_equal(mk_record_read(arena, line, checked, &record, checked ? &canonical : NULL, &err), MK_OK);
+        assert_int_equal(mk_record_read(arena, line, checked, &record, checked ? &canonical : NULL, &err),
+                         MK_OK);
         assert_false(record.malformed);
         mk_buf_clear(&out);
         assert_int_equal(mk_record_write(&out, record.ops, record.op_count, record.tt, &err), MK_OK);
@@ -104,7 +105,8 @@ static mk_str record_around(mk_arena *arena, const char *ops)
 static const char *const spec_lines[] = {
     "{\"batch_id\":\"229481c6c1d2bc9e\",\"ops\":[{\"label\":\"N\",\"op\":\"assert_node\",\"props\":{\"p\":1},"
     "\"provenance_ref\":null,\"source\":\"ingest\",\"uid\":\"a\",\"vt_e\":100,\"vt_s\":0}],\"tt\":100}",
-    "{\"batch_id\":\"2d2c4b7b58a371f8\",\"ops\":[{\"op\":\"correct\",\"props\":{\"p\":2},\"provenance_ref\":null,"
+    "{\"batch_id\":\"2d2c4b7b58a371f8\",\"ops\":[{\"op\":\"correct\",\"props\":{\"p\":2},\"provenance_ref\":"
+    "null,"
     "\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"source\":\"ingest\",\"vt_e\":60,\"vt_s\":40}],\"tt\":200}",
     "{\"batch_id\":\"90ee947761b1e904\",\"ops\":[{\"op\":\"retract\",\"provenance_ref\":null,"
     "\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"source\":\"ingest\",\"t\":50}],\"tt\":300}",
@@ -113,12 +115,16 @@ static const char *const spec_lines[] = {
     "{\"batch_id\":\"74ea0eb7c9beed5b\",\"ops\":[{\"op\":\"retract\",\"provenance_ref\":null,"
     "\"ref\":{\"kind\":\"node\",\"uid\":\"zz\"},\"source\":\"ingest\",\"t\":5}],\"tt\":500}",
     "{\"batch_id\":\"578e6e167c7b7e06\",\"ops\":[{\"disc\":\"\",\"dst\":\"b\",\"op\":\"assert_edge\","
-    "\"props\":{\"w\":1},\"provenance_ref\":null,\"rel_type\":\"R\",\"source\":\"ingest\",\"src\":\"a\",\"vt_e\":20,"
-    "\"vt_s\":10},{\"disc\":\"\",\"dst\":\"b\",\"op\":\"assert_edge\",\"props\":{\"w\":2},\"provenance_ref\":null,"
+    "\"props\":{\"w\":1},\"provenance_ref\":null,\"rel_type\":\"R\",\"source\":\"ingest\",\"src\":\"a\",\"vt_"
+    "e\":20,"
+    "\"vt_s\":10},{\"disc\":\"\",\"dst\":\"b\",\"op\":\"assert_edge\",\"props\":{\"w\":2},\"provenance_ref\":"
+    "null,"
     "\"rel_type\":\"R\",\"source\":\"ingest\",\"src\":\"a\",\"vt_e\":25,\"vt_s\":15}],\"tt\":600}",
-    "{\"batch_id\":\"941aa230d5f410a8\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"MSG\",\"src\":\"x\","
+    "{\"batch_id\":\"941aa230d5f410a8\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"MSG\",\"src\":"
+    "\"x\","
     "\"vt_s\":7},{\"dst\":\"x\",\"props\":{\"k\":1.5},\"rel_type\":\"MSG\",\"src\":\"y\",\"vt_s\":5}],"
-    "\"node_label\":\"Node\",\"offset\":0,\"op\":\"ingest_events\",\"provenance_ref\":null,\"source\":\"ingest\"}],"
+    "\"node_label\":\"Node\",\"offset\":0,\"op\":\"ingest_events\",\"provenance_ref\":null,\"source\":"
+    "\"ingest\"}],"
     "\"tt\":700}",
 };
 /* Offsets behind each record of the spec's log, its header of 39 bytes included. */
@@ -141,14 +147,22 @@ static void test_record__ops_at_the_door_give_the_spec_lines(void **state)
 {
     static const char *const doors[][2] = {
         {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"props\":{\"p\":1},\"vt_e\":100}", NULL},
-        {"{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"props\":{\"p\":2},\"vt_s\":40,\"vt_e\":60.0}", NULL},
-        {"{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"t\":\"1970-01-01T00:00:00.00005Z\"}", NULL},
+        {"{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"props\":{\"p\":2},\"vt_s\":40,\"vt_"
+         "e\":60.0}",
+         NULL},
+        {"{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"t\":\"1970-01-01T00:00:00."
+         "00005Z\"}",
+         NULL},
         {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"M\",\"vt_s\":30,\"vt_e\":45}", NULL},
         {"{\"op\":\"retract\",\"ref\":{\"uid\":\"zz\",\"kind\":\"node\"},\"t\":5}", NULL},
-        {"{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"R\",\"props\":{\"w\":1},\"vt_s\":10,\"vt_e\":20}",
-         "{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"R\",\"props\":{\"w\":2},\"vt_s\":15,\"vt_e\":25}"},
-        {"{\"op\":\"ingest_events\",\"events\":[{\"src\":\"x\",\"dst\":\"y\",\"rel_type\":\"MSG\",\"vt_s\":7},"
-         "{\"src\":\"y\",\"dst\":\"x\",\"rel_type\":\"MSG\",\"vt_s\":5,\"props\":{ \"k\":15e-1 }}]}", NULL},
+        {"{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"R\",\"props\":{\"w\":1},\"vt_"
+         "s\":10,\"vt_e\":20}",
+         "{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"R\",\"props\":{\"w\":2},\"vt_"
+         "s\":15,\"vt_e\":25}"},
+        {"{\"op\":\"ingest_events\",\"events\":[{\"src\":\"x\",\"dst\":\"y\",\"rel_type\":\"MSG\",\"vt_s\":7}"
+         ","
+         "{\"src\":\"y\",\"dst\":\"x\",\"rel_type\":\"MSG\",\"vt_s\":5,\"props\":{ \"k\":15e-1 }}]}",
+         NULL},
     };
     mk_arena *arena = *state;
     mk_buf out;
@@ -216,9 +230,20 @@ static void test_record__the_reference_log_of_collegemsg_comes_back_to_the_byte(
 
 /* ---- round trips ---- */
 
-static const char *const odd_texts[] = {"", "a", "q\"s", "b\\d", "REL\nT", "d\tt", "\x01\x1f\x7f", "caf\xc3\xa9",
-                                        "\xe4\xb8\xad\xe6\x96\x87", "E\xf0\x9f\x8e\xaf", "eight888", "seventeen bytes..",
-                                        "sixteen bytes..\"", "{\"dst\":\"x\"}"};
+static const char *const odd_texts[] = {"",
+                                        "a",
+                                        "q\"s",
+                                        "b\\d",
+                                        "REL\nT",
+                                        "d\tt",
+                                        "\x01\x1f\x7f",
+                                        "caf\xc3\xa9",
+                                        "\xe4\xb8\xad\xe6\x96\x87",
+                                        "E\xf0\x9f\x8e\xaf",
+                                        "eight888",
+                                        "seventeen bytes..",
+                                        "sixteen bytes..\"",
+                                        "{\"dst\":\"x\"}"};
 #define ODD_COUNT (sizeof odd_texts / sizeof odd_texts[0])
 
 static void write_and_read(mk_arena *arena, const mk_op *ops, size_t count)
@@ -241,12 +266,22 @@ static void test_record__all_combinations_of_members_come_back(void **state)
         const mk_str s = mk_str_of(odd_texts[i % ODD_COUNT]);
         const mk_str filled = s.n != 0 ? s : MK_STR("x");
         const unsigned bits = i / ODD_COUNT;
-        mk_op op = {
-            .kind = (mk_op_kind)(i % 4), .on_node = bits & 1, .uid = filled, .src = filled, .dst = MK_STR("b"),
-            .rel_type = filled, .disc = s, .disc_null = (bits & 2) != 0, .label = s,
-            .props = bits & 4 ? MK_STR("{\"a\":[1,2.5,\"x\\n\"],\"z\":{}}") : MK_STR("null"),
-            .vt_s = bits & 8 ? INT64_MIN : -5, .vt_e = bits & 8 ? INT64_MAX : 0, .t = 1, .source = s,
-            .provenance_ref = s, .provenance_null = (bits & 16) != 0};
+        mk_op op = {.kind = (mk_op_kind)(i % 4),
+                    .on_node = bits & 1,
+                    .uid = filled,
+                    .src = filled,
+                    .dst = MK_STR("b"),
+                    .rel_type = filled,
+                    .disc = s,
+                    .disc_null = (bits & 2) != 0,
+                    .label = s,
+                    .props = bits & 4 ? MK_STR("{\"a\":[1,2.5,\"x\\n\"],\"z\":{}}") : MK_STR("null"),
+                    .vt_s = bits & 8 ? INT64_MIN : -5,
+                    .vt_e = bits & 8 ? INT64_MAX : 0,
+                    .t = 1,
+                    .source = s,
+                    .provenance_ref = s,
+                    .provenance_null = (bits & 16) != 0};
         if (op.disc_null)
             op.disc = MK_STR("");
         write_and_read(arena, &op, 1);
@@ -270,8 +305,11 @@ static void test_record__events_of_all_forms_come_back(void **state)
         event->dst = plain ? MK_STR("n4") : mk_str_of(odd_texts[i / 3 % ODD_COUNT]);
         event->rel_type = i % 5 == 0 ? mk_str_of(odd_texts[i / 5 % ODD_COUNT]) : MK_STR("MSG");
         event->disc_kind = plain ? MK_DISC_DEFAULT : (mk_disc_kind)(i % 3);
-        event->disc = event->disc_kind == MK_DISC_GIVEN ? mk_str_of(odd_texts[i / 2 % ODD_COUNT]) : MK_STR("");
-        event->props = i % 7 == 0 ? MK_STR("{\"k\":[-1,1e-07,\"\\u0001\"]}") : i % 7 == 1 ? MK_STR("{}") : MK_STR("");
+        event->disc =
+            event->disc_kind == MK_DISC_GIVEN ? mk_str_of(odd_texts[i / 2 % ODD_COUNT]) : MK_STR("");
+        event->props = i % 7 == 0   ? MK_STR("{\"k\":[-1,1e-07,\"\\u0001\"]}")
+                       : i % 7 == 1 ? MK_STR("{}")
+                                    : MK_STR("");
         event->vt_s = i % 11 == 0 ? -(INT64_C(1) << 62) : i % 11 == 1 ? INT64_MIN : 1082040961000000 + i;
         event->has_vt_e = i % 4 == 0;
         event->vt_e = event->has_vt_e ? (i % 8 == 0 ? INT64_MAX : -7) : 0;
@@ -279,7 +317,8 @@ static void test_record__events_of_all_forms_come_back(void **state)
     const mk_op op = {.kind = MK_OP_INGEST_EVENTS, .events = events, .event_count = EVENTS, .offset = 50000,
                       .node_label = MK_STR("Node"), .source = MK_STR("ingest"), .provenance_null = true};
     write_and_read(arena, &op, 1);
-    const mk_op three[3] = {op, {.kind = MK_OP_INGEST_EVENTS, .source = MK_STR(""), .provenance_null = true}, op};
+    const mk_op three[3] = {
+        op, {.kind = MK_OP_INGEST_EVENTS, .source = MK_STR(""), .provenance_null = true}, op};
     write_and_read(arena, three, 3);
 }
 
@@ -304,7 +343,8 @@ static void test_record__read_gives_what_was_written(void **state)
     assert_int_equal(op->events[0].props.n, 0);
     check_same(op->events[1].props, MK_STR("{\"k\":1.5}"));
     /* Plain strings are slices of the line. */
-    assert_true(op->events[0].src.p > spec_lines[6] && op->events[0].src.p < spec_lines[6] + strlen(spec_lines[6]));
+    assert_true(op->events[0].src.p > spec_lines[6] &&
+                op->events[0].src.p < spec_lines[6] + strlen(spec_lines[6]));
 }
 
 /* ---- the lenient reader ---- */
@@ -312,11 +352,14 @@ static void test_record__read_gives_what_was_written(void **state)
 static void test_record__defaults_are_filled_in(void **state)
 {
     const mk_record record = read_line(
-        *state, record_around(*state, "[{\"label\":\"N\",\"op\":\"assert_node\",\"uid\":\"a\",\"vt_s\":1},"
-                                      "{\"dst\":\"b\",\"op\":\"assert_edge\",\"rel_type\":\"R\",\"src\":\"\",\"vt_s\":1},"
-                                      "{\"events\":[],\"op\":\"ingest_events\"},"
-                                      "{\"op\":\"retract\",\"ref\":{\"dst\":\"b\",\"kind\":\"edge\",\"rel_type\":\"R\","
-                                      "\"src\":\"a\"},\"source\":5,\"t\":3}]"), NULL);
+        *state,
+        record_around(*state,
+                      "[{\"label\":\"N\",\"op\":\"assert_node\",\"uid\":\"a\",\"vt_s\":1},"
+                      "{\"dst\":\"b\",\"op\":\"assert_edge\",\"rel_type\":\"R\",\"src\":\"\",\"vt_s\":1},"
+                      "{\"events\":[],\"op\":\"ingest_events\"},"
+                      "{\"op\":\"retract\",\"ref\":{\"dst\":\"b\",\"kind\":\"edge\",\"rel_type\":\"R\","
+                      "\"src\":\"a\"},\"source\":5,\"t\":3}]"),
+        NULL);
 
     assert_false(record.malformed);
     assert_int_equal(record.op_count, 4);
@@ -337,13 +380,18 @@ static void test_record__odd_values_that_the_reference_applies_are_read(void **s
 {
     const mk_record record = read_line(
         *state,
-        record_around(*state, "[{\"events\":[{\"disc\":null,\"dst\":\"\",\"extra\":[1],\"rel_type\":\"R\",\"src\":\"a\",\"vt_e\":0,"
-                              "\"vt_s\":-9},{\"disc\":\"\",\"dst\":\"b\",\"props\":null,\"rel_type\":\"R\",\"src\":\"a\","
-                              "\"vt_e\":null,\"vt_s\":10},{\"dst\":\"b\",\"rel_type\":\"R\",\"src\":\"a\",\"vt_e\":3,\"vt_s\":10}],"
-                              "\"op\":\"ingest_events\",\"source\":\"\"},"
-                              "{\"disc\":null,\"dst\":\"b\",\"dst_label\":\"L\",\"op\":\"assert_edge\",\"props\":[],"
-                              "\"rel_type\":\"R\",\"src\":\"a\",\"vt_e\":1,\"vt_s\":5},"
-                              "{\"op\":\"frobnicate\",\"ref\":3}]"), NULL);
+        record_around(
+            *state,
+            "[{\"events\":[{\"disc\":null,\"dst\":\"\",\"extra\":[1],\"rel_type\":\"R\",\"src\":\"a\",\"vt_"
+            "e\":0,"
+            "\"vt_s\":-9},{\"disc\":\"\",\"dst\":\"b\",\"props\":null,\"rel_type\":\"R\",\"src\":\"a\","
+            "\"vt_e\":null,\"vt_s\":10},{\"dst\":\"b\",\"rel_type\":\"R\",\"src\":\"a\",\"vt_e\":3,\"vt_s\":"
+            "10}],"
+            "\"op\":\"ingest_events\",\"source\":\"\"},"
+            "{\"disc\":null,\"dst\":\"b\",\"dst_label\":\"L\",\"op\":\"assert_edge\",\"props\":[],"
+            "\"rel_type\":\"R\",\"src\":\"a\",\"vt_e\":1,\"vt_s\":5},"
+            "{\"op\":\"frobnicate\",\"ref\":3}]"),
+        NULL);
 
     assert_false(record.malformed);
     assert_int_equal(record.op_count, 3);
@@ -376,18 +424,24 @@ static void test_record__what_the_reference_would_crash_on_marks_the_record(void
         {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\"}", "ops[1].vt_s"},
         {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":\"0\"}", "ops[1].vt_s"},
         {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":1.0}", "ops[1].vt_s"},
-        {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":9223372036854775808}", "ops[1].vt_s"},
+        {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":9223372036854775808}",
+         "ops[1].vt_s"},
         {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":0,\"vt_e\":null}", "ops[1].vt_e"},
-        {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":0,\"source\":null}", "ops[1].source"},
-        {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":0,\"provenance_ref\":{}}", "ops[1].provenance_ref"},
+        {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":0,\"source\":null}",
+         "ops[1].source"},
+        {"{\"op\":\"assert_node\",\"uid\":\"a\",\"label\":\"N\",\"vt_s\":0,\"provenance_ref\":{}}",
+         "ops[1].provenance_ref"},
         {"{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"vt_s\":0}", "ops[1].rel_type"},
-        {"{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"R\",\"disc\":4,\"vt_s\":0}", "ops[1].disc"},
+        {"{\"op\":\"assert_edge\",\"src\":\"a\",\"dst\":\"b\",\"rel_type\":\"R\",\"disc\":4,\"vt_s\":0}",
+         "ops[1].disc"},
         {"{\"op\":\"retract\",\"t\":0}", "ops[1].ref"},
         {"{\"op\":\"retract\",\"ref\":[],\"t\":0}", "ops[1].ref"},
         {"{\"op\":\"retract\",\"ref\":{\"uid\":\"a\"},\"t\":0}", "ops[1].ref.kind"},
         {"{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"\"},\"t\":0}", "ops[1].ref.uid"},
         {"{\"op\":\"retract\",\"ref\":{\"kind\":\"hyperedge\",\"uid\":\"a\"},\"t\":0}", "ops[1].ref.kind"},
-        {"{\"op\":\"retract\",\"ref\":{\"kind\":\"edge\",\"src\":\"a\",\"dst\":\"\",\"rel_type\":\"R\"},\"t\":0}", "ops[1].ref.dst"},
+        {"{\"op\":\"retract\",\"ref\":{\"kind\":\"edge\",\"src\":\"a\",\"dst\":\"\",\"rel_type\":\"R\"},"
+         "\"t\":0}",
+         "ops[1].ref.dst"},
         {"{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"}}", "ops[1].t"},
         {"{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"a\"},\"vt_s\":0}", "ops[1].props"},
         {"{\"op\":\"ingest_events\"}", "ops[1].events"},
@@ -395,13 +449,19 @@ static void test_record__what_the_reference_would_crash_on_marks_the_record(void
         {"{\"op\":\"ingest_events\",\"events\":[],\"offset\":\"0\"}", "ops[1].offset"},
         {"{\"op\":\"ingest_events\",\"events\":[],\"node_label\":null}", "ops[1].node_label"},
         {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_s\":1},"
-         "{\"dst\":\"y\",\"src\":\"x\",\"vt_s\":7},3]}", "ops[1].events[1]"},
-        {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_s\":true}]}", "ops[1].events[0]"},
-        {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_s\":9223372036854775807}]}",
+         "{\"dst\":\"y\",\"src\":\"x\",\"vt_s\":7},3]}",
+         "ops[1].events[1]"},
+        {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_s\":"
+         "true}]}",
          "ops[1].events[0]"},
-        {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_e\":\"z\",\"vt_s\":1}]}",
+        {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_s\":"
+         "9223372036854775807}]}",
          "ops[1].events[0]"},
-        {"{\"op\":\"ingest_events\",\"events\":[{\"disc\":1,\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_s\":1}]}",
+        {"{\"op\":\"ingest_events\",\"events\":[{\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\",\"vt_e\":"
+         "\"z\",\"vt_s\":1}]}",
+         "ops[1].events[0]"},
+        {"{\"op\":\"ingest_events\",\"events\":[{\"disc\":1,\"dst\":\"y\",\"rel_type\":\"R\",\"src\":\"x\","
+         "\"vt_s\":1}]}",
          "ops[1].events[0]"},
         {"{\"op\":\"ingest_events\",\"events\":[[]]}", "ops[1].events[0]"},
     };
@@ -412,7 +472,8 @@ static void test_record__what_the_reference_would_crash_on_marks_the_record(void
         snprintf(ops, sizeof ops, "[{\"op\":\"new_fangled\"},%s,{}]", table[i].op);
         const mk_record record = read_line(arena, record_around(arena, ops), NULL);
         if (!record.malformed || strcmp(record.why.path, table[i].path) != 0)
-            fail_msg("%s: %s at %s", table[i].op, record.malformed ? record.why.message : "taken", record.why.path);
+            fail_msg("%s: %s at %s", table[i].op, record.malformed ? record.why.message : "taken",
+                     record.why.path);
         assert_int_equal(record.op_count, 1);
         mk_arena_reset(arena);
     }
@@ -422,9 +483,14 @@ static void test_record__what_the_reference_would_crash_on_marks_the_record(void
 static void test_record__the_last_of_duplicate_members_counts(void **state)
 {
     const mk_record record = read_line(
-        *state, record_around(*state, "[{\"op\":\"assert_node\",\"uid\":3,\"label\":\"N\",\"uid\":\"b\",\"vt_s\":null,\"vt_s\":4},"
-                                      "{\"events\":[{\"src\":5,\"src\":\"s\",\"dst\":\"d\",\"rel_type\":\"R\",\"vt_s\":\"\",\"vt_s\":1}],"
-                                      "\"op\":\"ingest_events\"}]"), NULL);
+        *state,
+        record_around(
+            *state,
+            "[{\"op\":\"assert_node\",\"uid\":3,\"label\":\"N\",\"uid\":\"b\",\"vt_s\":null,\"vt_s\":4},"
+            "{\"events\":[{\"src\":5,\"src\":\"s\",\"dst\":\"d\",\"rel_type\":\"R\",\"vt_s\":\"\",\"vt_s\":1}"
+            "],"
+            "\"op\":\"ingest_events\"}]"),
+        NULL);
 
     assert_false(record.malformed);
     check_same(record.ops[0].uid, MK_STR("b"));
@@ -439,8 +505,10 @@ static void test_record__a_line_in_another_form_is_made_canonical(void **state)
     mk_arena *arena = *state;
     bool canonical = true;
     const mk_record record = read_line(
-        arena, record_around(arena, "[ {\"uid\":\"\\u0061\",\"op\":\"assert_node\",\"label\":\"N\",\"vt_s\":-0,"
-                                    "\"props\":{\"b\":1.50,\"a\":\"\\u00e9\\/\"}}]"), &canonical);
+        arena,
+        record_around(arena, "[ {\"uid\":\"\\u0061\",\"op\":\"assert_node\",\"label\":\"N\",\"vt_s\":-0,"
+                             "\"props\":{\"b\":1.50,\"a\":\"\\u00e9\\/\"}}]"),
+        &canonical);
 
     assert_false(canonical);
     assert_int_equal(record.op_count, 1);
@@ -452,27 +520,69 @@ static void test_record__a_line_in_another_form_is_made_canonical(void **state)
 static void test_record__every_deviation_from_canonical_form_is_seen(void **state)
 {
     static const char *const forms[] = {
-        "{\"b\":1,\"a\":2}", "{\"a\":1,\"a\":1}", "{ \"a\":1}", "{\"a\" :1}", "{\"a\":1 }", "[1, 2]", "-0", "1.50", "1e5",
-        "1E+16", "0.00001", "1e-5", "100.00", "1e400", "\"\\/\"", "\"\\u0009\"", "\"\\u000A\"", "\"\\u001F\"",
-        "\"\\u0061\"", "\"\\u00e9\"", "{\"a\\n\":1,\"a\\b\":2}", "{\"a\":1,\"\\n\":2}", "{\"aa\":1,\"a\":2}",
-        "{\"\xf0\x9f\x98\x80\":1,\"\xef\xbf\xbf\":2}", "{\"b\":{\"b\":1,\"a\":2}}", "[-0,1]", "\t1",
+        "{\"b\":1,\"a\":2}",
+        "{\"a\":1,\"a\":1}",
+        "{ \"a\":1}",
+        "{\"a\" :1}",
+        "{\"a\":1 }",
+        "[1, 2]",
+        "-0",
+        "1.50",
+        "1e5",
+        "1E+16",
+        "0.00001",
+        "1e-5",
+        "100.00",
+        "1e400",
+        "\"\\/\"",
+        "\"\\u0009\"",
+        "\"\\u000A\"",
+        "\"\\u001F\"",
+        "\"\\u0061\"",
+        "\"\\u00e9\"",
+        "{\"a\\n\":1,\"a\\b\":2}",
+        "{\"a\":1,\"\\n\":2}",
+        "{\"aa\":1,\"a\":2}",
+        "{\"\xf0\x9f\x98\x80\":1,\"\xef\xbf\xbf\":2}",
+        "{\"b\":{\"b\":1,\"a\":2}}",
+        "[-0,1]",
+        "\t1",
     };
     static const char *const canonical_forms[] = {
-        "{}", "[]", "null", "true", "false", "\"\"", "0", "-1", "1.0", "-0.0", "1e+16", "1e-05", "0.0001", "NaN",
-        "[Infinity,-Infinity]", "\"\\u001f\\b\\f\\n\\r\\t\\\"\\\\/\x7f\"", "{\"\":1,\"\\n\":2,\" \":3,\"a\":4,\"a\\\"\":5,\"aa\":6}",
-        "{\"\xef\xbf\xbf\":1,\"\xf0\x9f\x98\x80\":2}", "{\"a\":[{\"b\":1},{\"a\":1}],\"b\":{}}",
+        "{}",
+        "[]",
+        "null",
+        "true",
+        "false",
+        "\"\"",
+        "0",
+        "-1",
+        "1.0",
+        "-0.0",
+        "1e+16",
+        "1e-05",
+        "0.0001",
+        "NaN",
+        "[Infinity,-Infinity]",
+        "\"\\u001f\\b\\f\\n\\r\\t\\\"\\\\/\x7f\"",
+        "{\"\":1,\"\\n\":2,\" \":3,\"a\":4,\"a\\\"\":5,\"aa\":6}",
+        "{\"\xef\xbf\xbf\":1,\"\xf0\x9f\x98\x80\":2}",
+        "{\"a\":[{\"b\":1},{\"a\":1}],\"b\":{}}",
         "[123456789012345678901234567890,-9223372036854775809]",
     };
     mk_arena *arena = *state;
     char ops[256];
 
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0] + sizeof canonical_forms / sizeof canonical_forms[0]; i++) {
+    for (size_t i = 0;
+         i < sizeof forms / sizeof forms[0] + sizeof canonical_forms / sizeof canonical_forms[0]; i++) {
         const bool want = i >= sizeof forms / sizeof forms[0];
         const char *props = want ? canonical_forms[i - sizeof forms / sizeof forms[0]] : forms[i];
         bool canonical = !want;
-        snprintf(ops, sizeof ops,
-                 "[{\"label\":\"N\",\"op\":\"assert_node\",\"props\":%s,\"provenance_ref\":null,\"source\":\"s\","
-                 "\"uid\":\"a\",\"vt_e\":2,\"vt_s\":1}]", props);
+        snprintf(
+            ops, sizeof ops,
+            "[{\"label\":\"N\",\"op\":\"assert_node\",\"props\":%s,\"provenance_ref\":null,\"source\":\"s\","
+            "\"uid\":\"a\",\"vt_e\":2,\"vt_s\":1}]",
+            props);
         const mk_record record = read_line(arena, record_around(arena, ops), &canonical);
         if (canonical != want)
             fail_msg("%s is taken for %s", props, canonical ? "canonical" : "not canonical");
@@ -563,20 +673,28 @@ static void test_record__what_is_no_record_is_damage(void **state)
         {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[],\"tt\":1}x", 47},
         {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"op\":\"\\ud800\"}],\"tt\":1}", 45},
         {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"op\":\"\x80\"}],\"tt\":1}", 45},
-        {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1},"
-         "{\"dst\":\"y\xc3\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1}]}],\"tt\":1}", 104},
-        {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1},"
-         "{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":01}]}],\"tt\":1}", -2},
-        {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1},]}],\"tt\":1}", -2},
+        {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":"
+         "\"x\",\"vt_s\":1},"
+         "{\"dst\":\"y\xc3\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1}]}],\"tt\":1}",
+         104},
+        {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":"
+         "\"x\",\"vt_s\":1},"
+         "{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":01}]}],\"tt\":1}",
+         -2},
+        {"{\"batch_id\":\"0123456789abcdef\",\"ops\":[{\"events\":[{\"dst\":\"y\",\"rel_type\":\"M\",\"src\":"
+         "\"x\",\"vt_s\":1},]}],\"tt\":1}",
+         -2},
     };
     mk_record record;
     mk_err err;
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        assert_int_equal(mk_record_read(*state, mk_str_of(table[i].line), false, &record, NULL, &err), MK_E_STATE);
+        assert_int_equal(mk_record_read(*state, mk_str_of(table[i].line), false, &record, NULL, &err),
+                         MK_E_STATE);
         if (strcmp(err.reason, "damaged") != 0 || (table[i].offset != -2 && err.offset != table[i].offset))
             fail_msg("%s: %s, offset %lld", table[i].line, err.message, (long long)err.offset);
-        assert_int_equal(mk_record_read(*state, mk_str_of(table[i].line), true, &record, NULL, NULL), MK_E_STATE);
+        assert_int_equal(mk_record_read(*state, mk_str_of(table[i].line), true, &record, NULL, NULL),
+                         MK_E_STATE);
     }
 }
 
@@ -599,8 +717,10 @@ static void *failing_resize(void *ctx, void *p, size_t old_size, size_t new_size
 static void test_record__running_out_of_memory_is_an_error(void **state)
 {
     const mk_str line = record_around(
-        *state, "[{\"events\":[ {\"dst\":\"y\\u0041\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1}],\"op\":\"ingest_events\"},"
-                "{\"op\":\"1\"},{\"op\":\"2\"},{\"op\":\"3\"},{\"op\":\"4\"},{\"op\":\"5\"}]");
+        *state,
+        "[{\"events\":[ "
+        "{\"dst\":\"y\\u0041\",\"rel_type\":\"M\",\"src\":\"x\",\"vt_s\":1}],\"op\":\"ingest_events\"},"
+        "{\"op\":\"1\"},{\"op\":\"2\"},{\"op\":\"3\"},{\"op\":\"4\"},{\"op\":\"5\"}]");
     mk_code rc = MK_E_NOMEM;
 
     for (size_t at = 0; rc != MK_OK; at++) {

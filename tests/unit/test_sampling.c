@@ -1,7 +1,8 @@
 /* test_sampling.c — questions that the client's own model plans, in both eras of the protocol.
  *
- * A scripted client answers what it is asked: in a session from another thread, as it would from another place; a request
- * that describes itself is sent again with the answer. Source: agent spec, 18.15; serving spec, 5, 14.2. */
+ * A scripted client answers what it is asked: in a session from another thread, as it would from another
+ * place; a request that describes itself is sent again with the answer. Source: agent spec, 18.15; serving
+ * spec, 5, 14.2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,16 +18,19 @@
 #include "model/model.h"
 #include "serve/offer.h"
 
-#define GOOD_PLAN                                                                                                       \
-    "{\"answer_spec\":{\"from\":\"s1.rows_total\",\"kind\":\"count\"},\"plan_id\":\"p1\",\"question\":\"q\",\"steps\":[{"   \
+#define GOOD_PLAN                                                                                            \
+    "{\"answer_spec\":{\"from\":\"s1.rows_total\",\"kind\":\"count\"},\"plan_id\":\"p1\",\"question\":"      \
+    "\"q\",\"steps\":[{"                                                                                     \
     "\"args\":{\"uid\":\"ada\"},\"depends_on\":[],\"id\":\"s1\",\"op\":\"entity_history\"}]}"
 #define NO_PLAN "{\"steps\":[]}"
-#define REPORT(n)                                                                                                       \
-    "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\",\"type\":\"count\",\"value\":" n "}],"  \
+#define REPORT(n)                                                                                            \
+    "{\"claims\":[{\"evidence\":[\"s1\"],\"from\":\"s1.rows_total\",\"id\":\"c1\",\"type\":\"count\","       \
+    "\"value\":" n "}],"                                                                                     \
     "\"text\":\"There are " n " versions.\"}"
 #define QUESTION "How many versions does ada have?"
-#define CLAIMS_ERA(capabilities)                                                                                        \
-    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{" capabilities "}}"
+#define CLAIMS_ERA(capabilities)                                                                             \
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"io.modelcontextprotocol/"       \
+    "clientCapabilities\":{" capabilities "}}"
 #define ROUNDS_MAX 12
 
 typedef struct rig {
@@ -60,7 +64,8 @@ static const char *next_reply(rig *r)
 /* The result that a model's text is. */
 static void put_reply(mk_buf *out, const char *text)
 {
-    mk_buf_z(out, "{\"role\":\"assistant\",\"model\":\"scripted\",\"stopReason\":\"endTurn\",\"content\":{\"type\":\"text\",\"text\":");
+    mk_buf_z(out, "{\"role\":\"assistant\",\"model\":\"scripted\",\"stopReason\":\"endTurn\",\"content\":{"
+                  "\"type\":\"text\",\"text\":");
     mk_canon_string(out, mk_str_of(text));
     mk_buf_z(out, "}}");
 }
@@ -80,7 +85,9 @@ static void *answer_from_elsewhere(void *arg)
     mk_arena_init(&arena, &mk_alloc_default);
     mk_buf_init(&out, &mk_alloc_default);
     mk_mcp_read(mk_buf_view(&a->text), &arena, &message);
-    if (mk_mcp_handle(a->r->server, a->r->session, &message, &a->r->stream, &arena, &out, &status, NULL) != MK_OK || out.n != 0)
+    if (mk_mcp_handle(a->r->server, a->r->session, &message, &a->r->stream, &arena, &out, &status, NULL) !=
+            MK_OK ||
+        out.n != 0)
         abort();
     mk_buf_free(&out);
     mk_arena_free(&arena);
@@ -118,7 +125,8 @@ static void on_send(mk_stream *self, mk_str message)
         mk_buf_z(&a->text, "{\"jsonrpc\":\"2.0\",\"id\":");
         if (mk_canon_tree(&a->text, &arena, id, NULL) != MK_OK)
             abort();
-        mk_buf_z(&a->text, reply != NULL ? ",\"result\":" : ",\"error\":{\"code\":-1,\"message\":\"the user said no\"}");
+        mk_buf_z(&a->text, reply != NULL ? ",\"result\":"
+                                         : ",\"error\":{\"code\":-1,\"message\":\"the user said no\"}");
         if (reply != NULL)
             put_reply(&a->text, reply);
         mk_buf_c(&a->text, '}');
@@ -133,9 +141,12 @@ static void on_send(mk_stream *self, mk_str message)
 
 static void write_versions(const char *path)
 {
-    static const char ops[] = "{\"op\":\"assert_node\",\"uid\":\"ada\",\"label\":\"Person\",\"props\":{\"role\":\"clerk\"},\"vt_s\":0}\n"
-                              "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{\"role\":\"lead\"},\"vt_s\":1000}\n"
-                              "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{\"role\":\"head\"},\"vt_s\":2000}\n";
+    static const char ops[] = "{\"op\":\"assert_node\",\"uid\":\"ada\",\"label\":\"Person\",\"props\":{"
+                              "\"role\":\"clerk\"},\"vt_s\":0}\n"
+                              "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{"
+                              "\"role\":\"lead\"},\"vt_s\":1000}\n"
+                              "{\"op\":\"correct\",\"ref\":{\"kind\":\"node\",\"uid\":\"ada\"},\"props\":{"
+                              "\"role\":\"head\"},\"vt_s\":2000}\n";
     const mk_store_options options = {.mode = MK_OPEN_CREATE_WRITER, .manual = true};
     const mk_api_origin origin = {.source = MK_STR("test")};
     mk_arena arena;
@@ -145,14 +156,16 @@ static void write_versions(const char *path)
     mk_err err;
     mk_tt tt;
     mk_arena_init(&arena, &mk_alloc_default);
-    if (mk_store_open(path, &options, &store, &err) != MK_OK || mk_api_read_ops(&arena, mk_str_of(ops), &origin, &list, &count, &err) != MK_OK ||
+    if (mk_store_open(path, &options, &store, &err) != MK_OK ||
+        mk_api_read_ops(&arena, mk_str_of(ops), &origin, &list, &count, &err) != MK_OK ||
         mk_store_write(store, list, count, NULL, &tt, &err) != MK_OK || mk_store_close(store, &err) != MK_OK)
         fail_msg("%s", err.message);
     mk_arena_free(&arena);
 }
 
 /* `same`: a store that is there already; NULL: one of its own. */
-static void rig_open_on(rig *r, const char *same, mk_model *model, const char *const *replies, size_t reply_count)
+static void rig_open_on(rig *r, const char *same, mk_model *model, const char *const *replies,
+                        size_t reply_count)
 {
     char path[TMPDIR_PATH_MAX];
     mk_err err;
@@ -205,7 +218,8 @@ static const mk_json *say(rig *r, mk_str request)
     mk_mcp_read(request, &r->arena, &message);
     assert_int_equal(message.kind, MK_MESSAGE_REQUEST);
     assert_true(mk_mcp_begin(r->session, &message));
-    if (mk_mcp_handle(r->server, r->session, &message, &r->stream, &r->arena, &r->answer, &status, &err) != MK_OK ||
+    if (mk_mcp_handle(r->server, r->session, &message, &r->stream, &r->arena, &r->answer, &status, &err) !=
+            MK_OK ||
         mk_json_parse(&r->arena, mk_buf_view(&r->answer), NULL, &tree, &err) != MK_OK)
         fail_msg("%s", err.message);
     const mk_json *result = mk_json_get(tree, "result");
@@ -236,11 +250,17 @@ static const mk_json *object_of(rig *r, const mk_json *result)
 static const mk_json *ask_in_session(rig *r, const char *capabilities, const char *planner)
 {
     char text[600];
-    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{%s},"
-             "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}", capabilities);
+    snprintf(text, sizeof text,
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-"
+             "11-25\",\"capabilities\":{%s},"
+             "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}",
+             capabilities);
     (void)say(r, mk_str_of(text));
-    snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"ask\",\"arguments\":{\"question\":\"" QUESTION
-             "\",\"planner\":\"%s\"}}}", planner);
+    snprintf(text, sizeof text,
+             "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/"
+             "call\",\"params\":{\"name\":\"ask\",\"arguments\":{\"question\":\"" QUESTION
+             "\",\"planner\":\"%s\"}}}",
+             planner);
     const mk_json *result = say(r, mk_str_of(text));
     join(r);
     return result;
@@ -255,17 +275,22 @@ static const mk_json *ask_in_rounds(rig *r, const char *planner)
     mk_buf_init(&extra, &mk_alloc_default);
     for (int id = 1; id <= ROUNDS_MAX; id++) {
         mk_buf_clear(&request);
-        mk_buf_printf(&request, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"ask\",\"arguments\":{\"question\":\"" QUESTION
-                      "\",\"planner\":\"%s\"},", id, planner);
+        mk_buf_printf(&request,
+                      "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/"
+                      "call\",\"params\":{\"name\":\"ask\",\"arguments\":{\"question\":\"" QUESTION
+                      "\",\"planner\":\"%s\"},",
+                      id, planner);
         mk_buf_str(&request, mk_buf_view(&extra));
         mk_buf_z(&request, CLAIMS_ERA("\"sampling\":{}") "}}");
         result = say(r, mk_buf_view(&request));
         const mk_json *type = mk_json_get(result, "resultType");
         if (!mk_str_eq(type->text, MK_STR("input_required")))
             break;
-        const mk_json *wanted = mk_json_get(result, "inputRequests"), *token = mk_json_get(result, "requestState");
+        const mk_json *wanted = mk_json_get(result, "inputRequests"),
+                      *token = mk_json_get(result, "requestState");
         assert_int_equal(wanted->n, 1);
-        assert_true(mk_str_eq(mk_json_get(&wanted->members[0].value, "method")->text, MK_STR("sampling/createMessage")));
+        assert_true(mk_str_eq(mk_json_get(&wanted->members[0].value, "method")->text,
+                              MK_STR("sampling/createMessage")));
         const char *reply = next_reply(r);
         mk_buf_clear(&extra);
         mk_buf_z(&extra, "\"requestState\":");
@@ -284,7 +309,8 @@ static const mk_json *ask_in_rounds(rig *r, const char *planner)
     return result;
 }
 
-#define REPLIES(...) (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+#define REPLIES(...)                                                                                         \
+    (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 
 static const mk_json *ask_in(rig *r, int era, const char *planner)
 {
@@ -368,8 +394,11 @@ static void test_sampling__nobody_is_asked_who_need_not_be(void **state)
     rig_open(&r, NULL, REPLIES(GOOD_PLAN)); /* it did not say that it can */
     assert_answer(&r, ask_in_session(&r, "", "auto"), "offline", 3);
     assert_int_equal(r.asked, 0);
-    assert_answer(&r, say(&r, MK_STR("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"ask\",\"arguments\":{\"question\":\"" QUESTION
-                                     "\"}," CLAIMS_ERA("") "}}")), "offline", 3);
+    assert_answer(&r,
+                  say(&r, MK_STR("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/"
+                                 "call\",\"params\":{\"name\":\"ask\",\"arguments\":{\"question\":\"" QUESTION
+                                 "\"}," CLAIMS_ERA("") "}}")),
+                  "offline", 3);
     rig_close(&r);
 }
 
@@ -396,7 +425,8 @@ static void put_without(mk_buf *out, mk_str text, mk_str nonce)
     mk_buf_c(out, '\n');
 }
 
-static mk_code endpoint_ask(mk_model *self, const mk_model_request *request, mk_arena *arena, mk_model_reply *out, mk_err *err)
+static mk_code endpoint_ask(mk_model *self, const mk_model_request *request, mk_arena *arena,
+                            mk_model_reply *out, mk_err *err)
 {
     endpoint *e = (endpoint *)self;
     *out = (mk_model_reply){.prompt_tokens = -1, .reply_tokens = -1, .tries = 1};
@@ -407,7 +437,8 @@ static mk_code endpoint_ask(mk_model *self, const mk_model_request *request, mk_
     return out->text.p == NULL ? mk_fail_nomem(err) : MK_OK;
 }
 
-/* Thirty-two hex digits behind each other are the nonce: nothing else in a prompt looks like it but digests, of 64. */
+/* Thirty-two hex digits behind each other are the nonce: nothing else in a prompt looks like it but digests,
+ * of 64. */
 static mk_str nonce_in(mk_str text)
 {
     size_t run = 0;
@@ -443,9 +474,12 @@ static void test_sampling__an_endpoint_comes_first_and_is_shown_the_same_prompts
         mk_json *params;
         if (r.questions.p[i] != '\n')
             continue;
-        assert_int_equal(mk_json_parse(&r.arena, (mk_str){r.questions.p + from, i - from}, NULL, &params, NULL), MK_OK);
-        const mk_json *messages = mk_json_get(params, "messages"), *content = mk_json_get(&messages->items[0], "content");
-        const mk_str system = mk_json_get(params, "systemPrompt")->text, user = mk_json_get(content, "text")->text;
+        assert_int_equal(
+            mk_json_parse(&r.arena, (mk_str){r.questions.p + from, i - from}, NULL, &params, NULL), MK_OK);
+        const mk_json *messages = mk_json_get(params, "messages"),
+                      *content = mk_json_get(&messages->items[0], "content");
+        const mk_str system = mk_json_get(params, "systemPrompt")->text,
+                     user = mk_json_get(content, "text")->text;
         const mk_str found = nonce_in(system), nonce = found.n != 0 ? found : nonce_in(user);
         assert_int_equal(messages->n, 1);
         assert_int_equal(nonce.n, 32);

@@ -1,4 +1,5 @@
-/* test_serve_write.c — writes that come by a wire: one batch or nothing, as whoever sent it, and only when allowed. */
+/* test_serve_write.c — writes that come by a wire: one batch or nothing, as whoever sent it, and only when
+ * allowed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +87,8 @@ static mk_code facts_as(world *w, const char *principal, mk_write_verb verb, con
 static mk_code ops_as(world *w, const char *principal, const char *ops, const char *request_id)
 {
     const mk_caller caller = {.arena = &w->arena, .principal = mk_str_of(principal)};
-    const mk_writing how = {.request_id = request_id != NULL ? mk_str_of(request_id) : (mk_str){NULL, 0}, .reference = MK_STR("r-1")};
+    const mk_writing how = {.request_id = request_id != NULL ? mk_str_of(request_id) : (mk_str){NULL, 0},
+                            .reference = MK_STR("r-1")};
     mk_buf_clear(&w->out);
     return mk_serve_write(w->service, &caller, parsed(w, ops), &how, &w->out, &w->err);
 }
@@ -97,7 +99,8 @@ static const char *read_op(world *w, const char *op, const char *arguments)
     const mk_caller caller = {.arena = &w->arena, .principal = MK_STR("public"), .result_bytes = SIZE_MAX};
     char whole[MK_RESULT_URI_MAX];
     mk_buf_clear(&w->out);
-    const mk_code rc = mk_serve_op(w->service, mk_operator_find(mk_str_of(op)), &caller, parsed(w, arguments), &w->out, whole, &w->err);
+    const mk_code rc = mk_serve_op(w->service, mk_operator_find(mk_str_of(op)), &caller, parsed(w, arguments),
+                                   &w->out, whole, &w->err);
     return rc == MK_OK ? out_text(w) : mk_code_name(rc);
 }
 
@@ -119,15 +122,23 @@ static int64_t batches(world *w)
 static void test_serve_write__facts_become_operations(void **state)
 {
     world *w = *state;
-    assert_int_equal(facts_as(w, "public", MK_WRITE_ASSERT,
-                              "{\"facts\":[{\"uid\":\"ada\",\"label\":\"Person\",\"props\":\"{\\\"role\\\":\\\"clerk\\\"}\",\"vt_s\":\"1970-01-01T00:00:01Z\"},"
-                              "{\"uid\":\"bob\",\"vt_s\":1000000},"
-                              "{\"src\":\"ada\",\"rel_type\":\"KNOWS\",\"dst\":\"bob\",\"vt_s\":\"2000000\",\"vt_e\":\"\"}]}"), MK_OK);
+    assert_int_equal(
+        facts_as(
+            w, "public", MK_WRITE_ASSERT,
+            "{\"facts\":[{\"uid\":\"ada\",\"label\":\"Person\",\"props\":\"{\\\"role\\\":\\\"clerk\\\"}\","
+            "\"vt_s\":\"1970-01-01T00:00:01Z\"},"
+            "{\"uid\":\"bob\",\"vt_s\":1000000},"
+            "{\"src\":\"ada\",\"rel_type\":\"KNOWS\",\"dst\":\"bob\",\"vt_s\":\"2000000\",\"vt_e\":\"\"}]}"),
+        MK_OK);
     assert_has(out_text(w), "{\"ops\":3,\"tt\":");
     assert_has(read_op(w, "entity_history", "{\"uid\":\"ada\"}"), "\"role\":\"clerk\"");
-    assert_int_equal(facts_as(w, "public", MK_WRITE_CORRECT, "{\"facts\":{\"uid\":\"ada\",\"props\":{\"role\":\"lead\"},\"vt_s\":5000000}}"), MK_OK);
+    assert_int_equal(facts_as(w, "public", MK_WRITE_CORRECT,
+                              "{\"facts\":{\"uid\":\"ada\",\"props\":{\"role\":\"lead\"},\"vt_s\":5000000}}"),
+                     MK_OK);
     assert_has(read_op(w, "entity_history", "{\"uid\":\"ada\"}"), "\"role\":\"lead\"");
-    assert_int_equal(facts_as(w, "public", MK_WRITE_RETRACT, "{\"facts\":[{\"uid\":\"bob\",\"t\":\"1970-01-01T00:00:09Z\"}]}"), MK_OK);
+    assert_int_equal(facts_as(w, "public", MK_WRITE_RETRACT,
+                              "{\"facts\":[{\"uid\":\"bob\",\"t\":\"1970-01-01T00:00:09Z\"}]}"),
+                     MK_OK);
     assert_has(read_op(w, "entity_history", "{\"uid\":\"bob\"}"), "\"vt_e\":9000000");
     assert_int_equal(batches(w), 3);
 }
@@ -136,22 +147,32 @@ static void test_serve_write__facts_become_operations(void **state)
 static void test_serve_write__the_source_is_the_principal_and_the_reference_the_request(void **state)
 {
     world *w = *state;
-    assert_int_equal(ops_as(w, "user:ada", "[{\"op\":\"assert_node\",\"uid\":\"x\",\"label\":\"P\",\"vt_s\":1,\"source\":\"user:boss\",\"provenance_ref\":\"forged\"}]", NULL), MK_OK);
+    assert_int_equal(ops_as(w, "user:ada",
+                            "[{\"op\":\"assert_node\",\"uid\":\"x\",\"label\":\"P\",\"vt_s\":1,\"source\":"
+                            "\"user:boss\",\"provenance_ref\":\"forged\"}]",
+                            NULL),
+                     MK_OK);
     const char *text = read_op(w, "entity_history", "{\"uid\":\"x\"}");
     assert_has(text, "\"source\":\"user:ada\"");
     assert_has(text, "\"provenance_ref\":\"r-1\"");
     assert_null(strstr(text, "boss"));
-    assert_int_equal(facts_as(w, "user:ada", MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"y\",\"vt_s\":1}]}"), MK_OK);
+    assert_int_equal(facts_as(w, "user:ada", MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"y\",\"vt_s\":1}]}"),
+                     MK_OK);
     assert_has(read_op(w, "entity_history", "{\"uid\":\"y\"}"), "\"provenance_ref\":\"7\"");
-    assert_int_equal(facts_as(w, "user:ada", MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"z\",\"vt_s\":1}],\"request_id\":\"import 3\"}"), MK_OK);
+    assert_int_equal(facts_as(w, "user:ada", MK_WRITE_ASSERT,
+                              "{\"facts\":[{\"uid\":\"z\",\"vt_s\":1}],\"request_id\":\"import 3\"}"),
+                     MK_OK);
     assert_has(read_op(w, "entity_history", "{\"uid\":\"z\"}"), "\"provenance_ref\":\"import 3\"");
 }
 
 static void test_serve_write__a_batch_is_written_whole_or_not_at_all(void **state)
 {
     world *w = *state;
-    assert_int_equal(ops_as(w, "public", "[{\"op\":\"assert_node\",\"uid\":\"one\",\"label\":\"P\",\"vt_s\":1},"
-                               "{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"nobody\"},\"t\":1}]", NULL), MK_E_NOT_FOUND);
+    assert_int_equal(ops_as(w, "public",
+                            "[{\"op\":\"assert_node\",\"uid\":\"one\",\"label\":\"P\",\"vt_s\":1},"
+                            "{\"op\":\"retract\",\"ref\":{\"kind\":\"node\",\"uid\":\"nobody\"},\"t\":1}]",
+                            NULL),
+                     MK_E_NOT_FOUND);
     assert_has(w->err.path, "ops[1]");
     assert_string_equal(read_op(w, "entity_history", "{\"uid\":\"one\"}"), "E_NOT_FOUND");
     assert_int_equal(batches(w), 0);
@@ -175,10 +196,19 @@ static void test_serve_write__a_repeat_gives_the_first_time_and_writes_nothing(v
 static void test_serve_write__two_principals_may_choose_the_same_request_id(void **state)
 {
     world *w = *state;
-    assert_int_equal(ops_as(w, "user:ada", "[{\"op\":\"assert_node\",\"uid\":\"of_ada\",\"label\":\"P\",\"vt_s\":1}]", "once"), MK_OK);
-    assert_int_equal(ops_as(w, "user:bob", "[{\"op\":\"assert_node\",\"uid\":\"of_bob\",\"label\":\"P\",\"vt_s\":1}]", "once"), MK_OK);
+    assert_int_equal(ops_as(w, "user:ada",
+                            "[{\"op\":\"assert_node\",\"uid\":\"of_ada\",\"label\":\"P\",\"vt_s\":1}]",
+                            "once"),
+                     MK_OK);
+    assert_int_equal(ops_as(w, "user:bob",
+                            "[{\"op\":\"assert_node\",\"uid\":\"of_bob\",\"label\":\"P\",\"vt_s\":1}]",
+                            "once"),
+                     MK_OK);
     assert_has(read_op(w, "entity_history", "{\"uid\":\"of_bob\"}"), "\"rows_total\":1");
-    assert_int_equal(ops_as(w, "public", "[{\"op\":\"assert_node\",\"uid\":\"of_all\",\"label\":\"P\",\"vt_s\":1}]", "user:bob\nonce"), MK_E_INVALID_ARG);
+    assert_int_equal(ops_as(w, "public",
+                            "[{\"op\":\"assert_node\",\"uid\":\"of_all\",\"label\":\"P\",\"vt_s\":1}]",
+                            "user:bob\nonce"),
+                     MK_E_INVALID_ARG);
     assert_string_equal(w->err.path, "request_id");
     assert_int_equal(batches(w), 2);
 }
@@ -195,25 +225,34 @@ static void test_serve_write__what_is_refused_names_its_place(void **state)
         {MK_WRITE_ASSERT, "{}", "facts", MK_E_SCHEMA},
         {MK_WRITE_ASSERT, "{\"facts\":[]}", "ops", MK_E_SCHEMA},
         {MK_WRITE_ASSERT, "{\"facts\":[3]}", "facts[0]", MK_E_SCHEMA},
-        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1},{\"uid\":\"b\"}]}", "facts[1].vt_s", MK_E_SCHEMA},
+        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1},{\"uid\":\"b\"}]}", "facts[1].vt_s",
+         MK_E_SCHEMA},
         {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":\"soon\"}]}", "facts[0].vt_s", MK_E_SCHEMA},
         {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":true}]}", "facts[0].vt_s", MK_E_SCHEMA},
-        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1,\"props\":\"[1]\"}]}", "facts[0].props", MK_E_SCHEMA},
+        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1,\"props\":\"[1]\"}]}", "facts[0].props",
+         MK_E_SCHEMA},
         {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1,\"color\":1}]}", "facts[0]", MK_E_SCHEMA},
-        {MK_WRITE_ASSERT, "{\"facts\":[{\"src\":\"a\",\"dst\":\"b\",\"vt_s\":1}]}", "facts[0].rel_type", MK_E_SCHEMA},
-        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":5,\"vt_e\":5}]}", "ops[0].vt_e", MK_E_INVALID_ARG},
+        {MK_WRITE_ASSERT, "{\"facts\":[{\"src\":\"a\",\"dst\":\"b\",\"vt_s\":1}]}", "facts[0].rel_type",
+         MK_E_SCHEMA},
+        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":5,\"vt_e\":5}]}", "ops[0].vt_e",
+         MK_E_INVALID_ARG},
         {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"tk:j:1\",\"vt_s\":1}]}", "ops[0].uid", MK_E_INVALID_ARG},
-        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1},{\"src\":\"a\",\"rel_type\":\"R\",\"dst\":\"okf:c:1\",\"vt_s\":1}]}", "ops[1].dst", MK_E_INVALID_ARG},
+        {MK_WRITE_ASSERT,
+         "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1},{\"src\":\"a\",\"rel_type\":\"R\",\"dst\":\"okf:c:1\",\"vt_"
+         "s\":1}]}",
+         "ops[1].dst", MK_E_INVALID_ARG},
         {MK_WRITE_RETRACT, "{\"facts\":[{\"uid\":\"mn:1\",\"t\":1}]}", "ops[0].ref.uid", MK_E_INVALID_ARG},
         {MK_WRITE_RETRACT, "{\"facts\":[{\"uid\":\"a\"}]}", "facts[0].t", MK_E_SCHEMA},
         {MK_WRITE_RETRACT, "{\"facts\":[{\"uid\":\"nobody\",\"t\":1}]}", "", MK_E_NOT_FOUND},
-        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1}],\"request_id\":7}", "request_id", MK_E_SCHEMA},
+        {MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1}],\"request_id\":7}", "request_id",
+         MK_E_SCHEMA},
     };
     world *w = *state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const mk_code rc = facts_as(w, "public", table[i].verb, table[i].arguments);
         if (rc != table[i].rc || (table[i].path[0] != '\0' && strcmp(w->err.path, table[i].path) != 0))
-            fail_msg("%s: %s at \"%s\", %s", table[i].arguments, mk_code_name(rc), rc != MK_OK ? w->err.path : "", rc != MK_OK ? w->err.message : "");
+            fail_msg("%s: %s at \"%s\", %s", table[i].arguments, mk_code_name(rc),
+                     rc != MK_OK ? w->err.path : "", rc != MK_OK ? w->err.message : "");
     }
     assert_int_equal(batches(w), 0);
 }
@@ -233,11 +272,13 @@ static void test_serve_write__a_server_that_only_reads_has_no_tools_to_write(voi
     close_service(w);
     open_service(w, false);
     assert_int_equal(writing_tools(w), 0);
-    assert_int_equal(facts_as(w, "public", MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1}]}"), MK_E_STATE);
+    assert_int_equal(facts_as(w, "public", MK_WRITE_ASSERT, "{\"facts\":[{\"uid\":\"a\",\"vt_s\":1}]}"),
+                     MK_E_STATE);
     assert_string_equal(w->err.reason, "read_only");
 }
 
-/* The lock is taken before the server starts: it reads, says why it cannot write, and can once the other has gone. */
+/* The lock is taken before the server starts: it reads, says why it cannot write, and can once the other has
+ * gone. */
 static void test_serve_write__while_another_writes_it_reads_and_then_it_writes(void **state)
 {
     const mk_store_options options = {.mode = MK_OPEN_WRITER, .manual = true};
@@ -261,13 +302,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_serve_write__facts_become_operations, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serve_write__the_source_is_the_principal_and_the_reference_the_request, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serve_write__a_batch_is_written_whole_or_not_at_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serve_write__a_repeat_gives_the_first_time_and_writes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serve_write__two_principals_may_choose_the_same_request_id, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_serve_write__the_source_is_the_principal_and_the_reference_the_request, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_serve_write__a_batch_is_written_whole_or_not_at_all, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_serve_write__a_repeat_gives_the_first_time_and_writes_nothing,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(test_serve_write__two_principals_may_choose_the_same_request_id,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_serve_write__what_is_refused_names_its_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serve_write__a_server_that_only_reads_has_no_tools_to_write, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serve_write__while_another_writes_it_reads_and_then_it_writes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_serve_write__a_server_that_only_reads_has_no_tools_to_write,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(test_serve_write__while_another_writes_it_reads_and_then_it_writes,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests_name("serve_write", tests, NULL, NULL);
 }

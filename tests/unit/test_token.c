@@ -12,17 +12,20 @@
 
 static void test_token__lines_give_scopes_and_principals(void **state)
 {
-    static const char text[] = "# comment\n\n0123456789abcdef read user:ada\n"
-                               "  fedcba9876543210\tmerkhet:write\tgroup:ops  \r\nadmin-token-00001 read,admin user:root";
+    static const char text[] =
+        "# comment\n\n0123456789abcdef read user:ada\n"
+        "  fedcba9876543210\tmerkhet:write\tgroup:ops  \r\nadmin-token-00001 read,admin user:root";
     mk_tokens tokens;
     mk_err err;
     (void)state;
     assert_int_equal(mk_tokens_read(&mk_alloc_default, mk_str_of(text), &tokens, &err), MK_OK);
     assert_int_equal(tokens.count, 3);
-    const mk_token_entry *ada = mk_tokens_find(&tokens, MK_STR("0123456789abcdef")), *ops = mk_tokens_find(&tokens, MK_STR("fedcba9876543210")),
+    const mk_token_entry *ada = mk_tokens_find(&tokens, MK_STR("0123456789abcdef")),
+                         *ops = mk_tokens_find(&tokens, MK_STR("fedcba9876543210")),
                          *root = mk_tokens_find(&tokens, MK_STR("admin-token-00001"));
     assert_true(mk_str_eq(ada->principal, MK_STR("user:ada")) && ada->scopes == MK_SCOPE_READ);
-    assert_true(mk_str_eq(ops->principal, MK_STR("group:ops")) && ops->scopes == (MK_SCOPE_READ | MK_SCOPE_WRITE));
+    assert_true(mk_str_eq(ops->principal, MK_STR("group:ops")) &&
+                ops->scopes == (MK_SCOPE_READ | MK_SCOPE_WRITE));
     assert_int_equal(root->scopes, MK_SCOPE_READ | MK_SCOPE_WRITE | MK_SCOPE_ADMIN);
     assert_null(mk_tokens_find(&tokens, MK_STR("")));
     assert_null(mk_tokens_find(&tokens, MK_STR("0123456789abcde")));

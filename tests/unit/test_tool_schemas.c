@@ -1,7 +1,9 @@
-/* test_tool_schemas.c — what clients are told about tools: every schema of every set of tools, walked, and weighed.
+/* test_tool_schemas.c — what clients are told about tools: every schema of every set of tools, walked, and
+ * weighed.
  *
- * Goal: no big client refuses or drops a tool of ours, and the list leaves a model room to think. Method: the table of
- * serving spec 3.3 as code, run over the default set, the set with --write, each group and each tool alone. */
+ * Goal: no big client refuses or drops a tool of ours, and the list leaves a model room to think. Method: the
+ * table of serving spec 3.3 as code, run over the default set, the set with --write, each group and each tool
+ * alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +30,8 @@ typedef struct rig {
 /* A list needs no store. */
 static void rig_open(rig *r, const char *only, bool write, size_t result_bytes)
 {
-    const mk_service_options options = {.dir = "/nonexistent/store", .write = write, .result_bytes = result_bytes};
+    const mk_service_options options = {
+        .dir = "/nonexistent/store", .write = write, .result_bytes = result_bytes};
     mk_err err;
     mk_arena_init(&r->arena, &mk_alloc_default);
     mk_buf_init(&r->text, &mk_alloc_default);
@@ -79,7 +82,8 @@ static bool bound_ok(const mk_json *node, const char *keyword)
     char number[32];
     if (bound == NULL)
         return true;
-    const int n = snprintf(number, sizeof number, "%lld", bound->kind == MK_JSON_INT ? (long long)bound->i : 0);
+    const int n =
+        snprintf(number, sizeof number, "%lld", bound->kind == MK_JSON_INT ? (long long)bound->i : 0);
     return bound->kind == MK_JSON_INT && about != NULL && says(about->text, (mk_str){number, (size_t)n});
 }
 
@@ -88,10 +92,12 @@ static bool enum_ok(const mk_json *node, mk_str type)
     const mk_json *values = mk_json_get(node, "enum");
     if (values == NULL)
         return true;
-    if (!mk_str_eq(type, MK_STR("string")) || values->kind != MK_JSON_ARRAY || values->n == 0 || values->n > 30)
+    if (!mk_str_eq(type, MK_STR("string")) || values->kind != MK_JSON_ARRAY || values->n == 0 ||
+        values->n > 30)
         return false;
     for (size_t i = 0; i < values->n; i++)
-        if (values->items[i].kind != MK_JSON_STRING || values->items[i].text.n == 0 || values->items[i].text.n > 40)
+        if (values->items[i].kind != MK_JSON_STRING || values->items[i].text.n == 0 ||
+            values->items[i].text.n > 40)
             return false;
     return true;
 }
@@ -99,7 +105,8 @@ static bool enum_ok(const mk_json *node, mk_str type)
 static bool name_ok(mk_str name)
 {
     for (size_t k = 0; k < name.n; k++)
-        if (!((name.p[k] >= 'a' && name.p[k] <= 'z') || (k > 0 && (name.p[k] == '_' || (name.p[k] >= '0' && name.p[k] <= '9')))))
+        if (!((name.p[k] >= 'a' && name.p[k] <= 'z') ||
+              (k > 0 && (name.p[k] == '_' || (name.p[k] >= '0' && name.p[k] <= '9')))))
             return false;
     return name.n > 0 && name.n <= 40;
 }
@@ -108,13 +115,15 @@ static const char *problem_of(const mk_json *node, int depth);
 
 static const char *object_problem(const mk_json *node, int depth)
 {
-    const mk_json *properties = mk_json_get(node, "properties"), *closed = mk_json_get(node, "additionalProperties");
+    const mk_json *properties = mk_json_get(node, "properties"),
+                  *closed = mk_json_get(node, "additionalProperties");
     const mk_json *required = mk_json_get(node, "required");
     if (depth > 3)
         return "objects are nested deeper than 3";
     if (closed == NULL || closed->kind != MK_JSON_BOOL || closed->b)
         return "an object is not closed";
-    if (properties == NULL || properties->kind != MK_JSON_OBJECT || properties->n > 25 || (depth > 1 && properties->n == 0))
+    if (properties == NULL || properties->kind != MK_JSON_OBJECT || properties->n > 25 ||
+        (depth > 1 && properties->n == 0))
         return "an object has no properties, or more than 25";
     if (required != NULL && (required->kind != MK_JSON_ARRAY || required->n == 0))
         return "required is an empty list";
@@ -136,8 +145,9 @@ static const char *object_problem(const mk_json *node, int depth)
 static const char *problem_of(const mk_json *node, int depth)
 {
     static const char *const types[] = {"string", "integer", "number", "boolean", "array", "object", NULL};
-    static const char *const words[] = {"type", "properties", "required", "additionalProperties", "items", "enum", "minimum",
-                                        "maximum", "minItems", "maxItems", "default", "description", NULL};
+    static const char *const words[] = {
+        "type",     "properties", "required", "additionalProperties", "items", "enum", "minimum", "maximum",
+        "minItems", "maxItems",   "default",  "description",          NULL};
     if (node->kind != MK_JSON_OBJECT)
         return "a schema is no object";
     for (size_t i = 0; i < node->n; i++)
@@ -148,7 +158,8 @@ static const char *problem_of(const mk_json *node, int depth)
         return "a node has no type, or several";
     if (!enum_ok(node, type->text))
         return "enum is for 1 to 30 short strings";
-    if (!bound_ok(node, "minimum") || !bound_ok(node, "maximum") || !bound_ok(node, "minItems") || !bound_ok(node, "maxItems"))
+    if (!bound_ok(node, "minimum") || !bound_ok(node, "maximum") || !bound_ok(node, "minItems") ||
+        !bound_ok(node, "maxItems"))
         return "a bound is no integer, or not in the words beside it";
     if (mk_str_eq(type->text, MK_STR("array")) != (items != NULL))
         return "a list has one schema for its items, and nothing else has";
@@ -158,14 +169,16 @@ static const char *problem_of(const mk_json *node, int depth)
     return inner;
 }
 
-/* Open at every level, and silent about errors: a client that validates would hide them otherwise. Source: 2.5, 3.4. */
+/* Open at every level, and silent about errors: a client that validates would hide them otherwise.
+ * Source: 2.5, 3.4. */
 static void walk_output(const mk_json *node, const char *tool)
 {
     const mk_json *properties = mk_json_get(node, "properties");
     if (mk_json_get(node, "additionalProperties") != NULL || mk_json_get(node, "enum") != NULL)
         fail_msg("%s: the schema of its result is not open", tool);
     for (size_t i = 0; properties != NULL && i < properties->n; i++) {
-        assert_false(mk_str_eq(properties->members[i].key, MK_STR("error")) || mk_str_eq(properties->members[i].key, MK_STR("isError")));
+        assert_false(mk_str_eq(properties->members[i].key, MK_STR("error")) ||
+                     mk_str_eq(properties->members[i].key, MK_STR("isError")));
         walk_output(&properties->members[i].value, tool);
     }
 }
@@ -180,8 +193,10 @@ static bool hint(const mk_json *annotations, const char *name)
 
 static void check_entry(rig *r, const mk_tool *tool)
 {
-    const mk_json *entry = entry_of(r, tool), *about = mk_json_get(entry, "description"), *output = mk_json_get(entry, "outputSchema");
-    const mk_json *annotations = mk_json_get(entry, "annotations"), *input = mk_json_get(entry, "inputSchema");
+    const mk_json *entry = entry_of(r, tool), *about = mk_json_get(entry, "description"),
+                  *output = mk_json_get(entry, "outputSchema");
+    const mk_json *annotations = mk_json_get(entry, "annotations"),
+                  *input = mk_json_get(entry, "inputSchema");
     const size_t n = strlen(tool->name);
     mk_buf text;
     mk_err err;
@@ -243,23 +258,46 @@ static void test_tool_schemas__every_set_of_tools_stays_in_what_all_clients_acce
 /* Silence of the walk means something only if it notices each of these. */
 static void test_tool_schemas__the_walk_notices_what_clients_refuse(void **state)
 {
-#define ROOT(properties) "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" properties "}}"
+#define ROOT(properties)                                                                                     \
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" properties "}}"
 #define DEEP(inner) "\"o\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" inner "}}"
     static const char *const good[] = {
-        ROOT(""), ROOT("\"a\":{\"type\":\"string\"}"), ROOT("\"k\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"at least 1\"}"),
-        ROOT("\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"), ROOT(DEEP(DEEP("\"a\":{\"type\":\"string\"}")))};
+        ROOT(""), ROOT("\"a\":{\"type\":\"string\"}"),
+        ROOT("\"k\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"at least 1\"}"),
+        ROOT("\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"),
+        ROOT(DEEP(DEEP("\"a\":{\"type\":\"string\"}")))};
     static const char *const bad[] = {
-        "[]", "true", "{}", "{\"type\":\"object\",\"properties\":{}}", "{\"type\":\"object\",\"additionalProperties\":true,\"properties\":{}}",
-        "{\"type\":\"object\",\"additionalProperties\":false}", "{\"$schema\":\"x\",\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}",
+        "[]",
+        "true",
+        "{}",
+        "{\"type\":\"object\",\"properties\":{}}",
+        "{\"type\":\"object\",\"additionalProperties\":true,\"properties\":{}}",
+        "{\"type\":\"object\",\"additionalProperties\":false}",
+        "{\"$schema\":\"x\",\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}",
         "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[],\"properties\":{}}",
-        "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"b\"],\"properties\":{\"a\":{\"type\":\"string\"}}}",
-        ROOT("\"a\":{}"), ROOT("\"a\":true"), ROOT("\"a\":{\"type\":[\"string\",\"null\"]}"), ROOT("\"a\":{\"type\":\"null\"}"),
-        ROOT("\"a\":{\"type\":\"array\"}"), ROOT("\"a\":{\"type\":\"array\",\"items\":[{\"type\":\"string\"}]}"), ROOT("\"a\":{\"type\":\"string\",\"items\":{\"type\":\"string\"}}"),
-        ROOT("\"a\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}"), ROOT("\"a\":{\"anyOf\":[{\"type\":\"string\"}]}"),
-        ROOT("\"a\":{\"type\":\"string\",\"format\":\"date\"}"), ROOT("\"a\":{\"type\":\"string\",\"const\":\"x\"}"), ROOT("\"a\":{\"type\":\"integer\",\"enum\":[1]}"),
-        ROOT("\"a\":{\"type\":\"string\",\"enum\":[]}"), ROOT("\"a\":{\"type\":\"string\",\"enum\":[1]}"), ROOT("\"a\":{\"type\":\"integer\",\"minimum\":1}"),
-        ROOT("\"a\":{\"type\":\"integer\",\"maximum\":9,\"description\":\"small\"}"), ROOT("\"args\":{\"type\":\"string\"}"), ROOT("\"A\":{\"type\":\"string\"}"),
-        ROOT("\"_a\":{\"type\":\"string\"}"), ROOT("\"\":{\"type\":\"string\"}"), ROOT(DEEP(DEEP(DEEP("\"a\":{\"type\":\"string\"}"))))};
+        "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"b\"],\"properties\":{\"a\":{"
+        "\"type\":\"string\"}}}",
+        ROOT("\"a\":{}"),
+        ROOT("\"a\":true"),
+        ROOT("\"a\":{\"type\":[\"string\",\"null\"]}"),
+        ROOT("\"a\":{\"type\":\"null\"}"),
+        ROOT("\"a\":{\"type\":\"array\"}"),
+        ROOT("\"a\":{\"type\":\"array\",\"items\":[{\"type\":\"string\"}]}"),
+        ROOT("\"a\":{\"type\":\"string\",\"items\":{\"type\":\"string\"}}"),
+        ROOT("\"a\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}"),
+        ROOT("\"a\":{\"anyOf\":[{\"type\":\"string\"}]}"),
+        ROOT("\"a\":{\"type\":\"string\",\"format\":\"date\"}"),
+        ROOT("\"a\":{\"type\":\"string\",\"const\":\"x\"}"),
+        ROOT("\"a\":{\"type\":\"integer\",\"enum\":[1]}"),
+        ROOT("\"a\":{\"type\":\"string\",\"enum\":[]}"),
+        ROOT("\"a\":{\"type\":\"string\",\"enum\":[1]}"),
+        ROOT("\"a\":{\"type\":\"integer\",\"minimum\":1}"),
+        ROOT("\"a\":{\"type\":\"integer\",\"maximum\":9,\"description\":\"small\"}"),
+        ROOT("\"args\":{\"type\":\"string\"}"),
+        ROOT("\"A\":{\"type\":\"string\"}"),
+        ROOT("\"_a\":{\"type\":\"string\"}"),
+        ROOT("\"\":{\"type\":\"string\"}"),
+        ROOT(DEEP(DEEP(DEEP("\"a\":{\"type\":\"string\"}"))))};
     mk_arena arena;
     mk_json *tree;
     (void)state;
@@ -279,7 +317,8 @@ static void test_tool_schemas__the_walk_notices_what_clients_refuse(void **state
 
 static void test_tool_schemas__the_default_set_is_complete(void **state)
 {
-    static const char *const beyond[] = {"ask", "describe_dataset", "plan_check", "plan_run", "verify_answer"};
+    static const char *const beyond[] = {"ask", "describe_dataset", "plan_check", "plan_run",
+                                         "verify_answer"};
     static const char *const writing[] = {"graph_assert", "graph_correct", "graph_retract"};
     size_t count, found = 0, written = 0;
     rig r;
@@ -300,10 +339,13 @@ static void test_tool_schemas__the_default_set_is_complete(void **state)
     rig_close(&r);
 }
 
-/* Two operators are one tool each for what others split into a dozen, and are larger for it. Their size may not grow. */
+/* Two operators are one tool each for what others split into a dozen, and are larger for it. Their size may
+ * not grow. */
 static size_t entry_max(const char *name)
 {
-    return strcmp(name, "aggregate_events") == 0 ? (size_t)4900 : strcmp(name, "compute") == 0 ? (size_t)4200 : ENTRY_MAX;
+    return strcmp(name, "aggregate_events") == 0 ? (size_t)4900
+           : strcmp(name, "compute") == 0        ? (size_t)4200
+                                                 : ENTRY_MAX;
 }
 
 static void test_tool_schemas__the_list_keeps_to_its_budget(void **state)
@@ -327,8 +369,9 @@ static void test_tool_schemas__the_list_keeps_to_its_budget(void **state)
             which = tool->name;
         }
     }
-    print_message("%zu tools that read: %zu bytes; operators and describe_dataset: %zu; the largest: %s, %zu\n", r.tools.count, all, operators,
-                  which, largest);
+    print_message(
+        "%zu tools that read: %zu bytes; operators and describe_dataset: %zu; the largest: %s, %zu\n",
+        r.tools.count, all, operators, which, largest);
     assert_true(all <= LIST_MAX);
     rig_close(&r);
 }
@@ -355,13 +398,15 @@ static void test_tool_schemas__a_raised_result_budget_is_told_and_capped(void **
     static const struct {
         size_t given;
         int64_t told;
-    } table[] = {{MK_RESULT_BYTES, 0}, {MK_RESULT_BYTES_MIN, 0}, {100000, 100000}, {MK_RESULT_BYTES_MAX, 500000}};
+    } table[] = {
+        {MK_RESULT_BYTES, 0}, {MK_RESULT_BYTES_MIN, 0}, {100000, 100000}, {MK_RESULT_BYTES_MAX, 500000}};
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         rig r;
         rig_open(&r, "version_history", false, table[i].given);
         const mk_json *meta = mk_json_get(entry_of(&r, r.tools.list[0]), "_meta");
-        assert_int_equal(meta != NULL ? mk_json_get(meta, "anthropic/maxResultSizeChars")->i : 0, table[i].told);
+        assert_int_equal(meta != NULL ? mk_json_get(meta, "anthropic/maxResultSizeChars")->i : 0,
+                         table[i].told);
         rig_close(&r);
     }
 }
